@@ -1,5 +1,5 @@
-//! What a thread pool does on a machine that gives it little: `cargo xtask hostile` runs each row of
-//! [`ROWS`] under limits and filters.
+//! What a thread pool does on a machine that gives it little: `cargo xtask hostile` runs each row
+//! of [`ROWS`] under limits and filters.
 //!
 //! `hostile list` prints the names of the rows. `hostile ROW [late]` does one, and prints its
 //! processor time in milliseconds; `late` refuses `membarrier(2)` to all threads once a pool has

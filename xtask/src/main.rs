@@ -61,7 +61,8 @@ enum Verb {
     Mutate(verb::mutate::Options),
     /// The unit, behaviour and stress tests of these crates run under `ThreadSanitizer`, with nothing suppressed.
     Tsan(verb::tsan::Options),
-    /// What `poach-scan` reads (exports, snapshots, patterns) is tried with bytes that a fuzzer makes up.
+    /// What `poach-scan` reads (exports, snapshots, patterns) is tried with bytes that a fuzzer
+    /// makes up.
     Fuzz(verb::fuzz::Options),
     /// 10^9 forks over changing pools, with every result checked, and 10,000 pools.
     Soak(verb::soak::Options),

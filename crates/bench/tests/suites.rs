@@ -1,5 +1,6 @@
-//! Every case of the suites on small inputs. Programs under every system, with 1, 2, 3 and 8 workers: the result is the one that
-//! an independent computation gives. Queues and pools: each task comes out once.
+//! Every case of the suites on small inputs. Programs under every system, with 1, 2, 3 and 8
+//! workers: the result is the one that an independent computation gives. Queues and pools: each
+//! task comes out once.
 
 mod promise;
 
@@ -15,7 +16,8 @@ use poach_memory::{Machine, Memory as _};
 
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
-/// Tests run at once, and the workers of two sessions on two processors mostly wait for each other: 100 to 480 s in place of 25.
+/// Tests run at once, and the workers of two sessions on two processors mostly wait for each other:
+/// 100 to 480 s in place of 25.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 
 fn one_at_a_time() -> MutexGuard<'static, ()> {
@@ -235,7 +237,7 @@ fn a_program_of_deep_recursion_has_no_system_of_small_stacks() {
     assert_eq!((workers("fib"), workers("uts-t3l")), (vec![1, 2], vec![1]));
 }
 
-/// One round, or so many, of each case of a suite.
+/// A given number of rounds of each case of a suite.
 fn rounds(rounds: usize, suite: &dyn Suite, workers: Vec<usize>) -> Document {
     let plan = Plan { rounds, size: Size::Tiny, workers, budget: None, ..Plan::quick() };
     let session = Session::new(plan);
@@ -270,8 +272,8 @@ fn simulated(of: usize, workers: Vec<usize>) -> Document {
 #[test]
 fn simulated_queues_and_pools_account_for_every_task_and_say_what_cost_most() {
     let document = simulated(1, vec![1, 2, 8]);
-    // Thirteen queues, alone in two ways, and with thieves in two ways twice; pools with two and eight threads; four programs in
-    // four ways by one, two and eight workers.
+    // Thirteen queues, alone in two ways, and with thieves in two ways twice; pools with two and
+    // eight threads; four programs in four ways by one, two and eight workers.
     assert!(document.rows.len() > 6 * 13 + 2 * 12 + 4 * 4 * 3, "{} rows", document.rows.len());
     let text = why(&document);
     for name in ["Bounds::word", "OwnerLine::tail", "% of thief time", "% of consumer time"] {
@@ -297,7 +299,8 @@ fn one_thread_less_is_faster_on_a_contended_line() {
 
 #[test]
 fn programs_are_divided_among_simulated_workers() {
-    // Three seeds, and the median of them. Of T2L by random stealing one seed makes 3.7, and the next four 2.6 to 3.2.
+    // Three seeds, and the median of them. Of T2L by random stealing one seed makes 3.7, and the
+    // next four 2.6 to 3.2.
     let document = simulated(3, vec![1, 8]);
     for program in ["fib", "queens", "uts-t2l", "uts-t3l"] {
         let workload = &*format!("lace-{program}");
@@ -315,7 +318,7 @@ fn programs_are_divided_among_simulated_workers() {
             assert_eq!(count(one, "forks"), count(eight, "forks"), "{workload} on {system}");
             assert_eq!((count(one, "steals"), count(one, "leaps")), (0, 0), "{workload}");
             assert!(count(eight, "steals") > 0, "{workload} on {system}");
-            // A tree that one worker is through with in less than some thefts take is too small to be divided.
+            // A tree that one worker finishes in the time of a few thefts is too small to divide.
             let large = one.median > 2e-4;
             assert!(large || workload.contains("uts"), "{workload}: {}", one.median);
             let times = (one.median, eight.median);

@@ -238,7 +238,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
-    /// Within the margin, or without a fence: finds out exactly whether there is a task at `head`, or refuses.
+    /// Within the margin, or without a fence: finds out exactly whether there is a task at `head`,
+    /// or refuses.
     #[cold]
     #[inline(never)]
     fn resolve(&self, head: u64) -> Result<(), Steal<T>> {

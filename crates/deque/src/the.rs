@@ -18,11 +18,12 @@
 //! Both take the task at `i` only if the thief's load missed the owner's store `tail = i` and the
 //! owner's load missed the thief's `head = i + 1`. The policy forbids that ([`StoreLoad`]), or says
 //! that a thief's load misses at most `margin` stores; then a thief takes a task only if `tail` is
-//! more than `head + margin`, so that the owner has not stored `tail = head` yet, and when it does, its
-//! load sees the thief (Figure 3). A thief within the margin asks the policy to resolve, and else puts
-//! `head` back and aborts. So does a thief to which the system refuses the policy's fence, whatever it
-//! sees; it asks the owner to fence ([`StoreLoad::ask_owner`]). Two thieves exclude each other by the lock, and so do a thief and an owner
-//! that has seen `tail` below `head`.
+//! more than `head + margin`, so that the owner has not stored `tail = head` yet, and when it does,
+//! its load sees the thief (Figure 3). A thief within the margin asks the policy to resolve, and
+//! else puts `head` back and aborts. So does a thief to which the system refuses the policy's
+//! fence, whatever it sees; it asks the owner to fence ([`StoreLoad::ask_owner`]). Two thieves
+//! exclude each other by the lock, and so do a thief and an owner that has seen `tail` below
+//! `head`.
 //!
 //! The thief raises `head` by a swap, a full fence on a processor with total store order, since the
 //! policies with a margin have no fence of their own (the paper's `fence()` in `steal`).

@@ -14,13 +14,13 @@
 //!
 //! # Why it is correct
 //!
-//! Beyond the margin it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`, with
-//! release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail` and all
-//! before it; each later pop reads `head` after one that had seen the thief's, so it sees it too (loads
-//! of one word do not go back). So the `tail` that the thief reads next is as good as exact: pops that
-//! it does not show will meet the thief. This needs no bound and no total store order. So a thief to which
-//! the system refuses the policy's fence waits for the echo, whatever it sees, and asks the owner to fence
-//! ([`StoreLoad::ask_owner`]).
+//! Beyond the margin it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`,
+//! with release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail`
+//! and all before it; each later pop reads `head` after one that had seen the thief's, so it sees
+//! it too (loads of one word do not go back). So the `tail` that the thief reads next is as good as
+//! exact: pops that it does not show will meet the thief. This needs no bound and no total store
+//! order. So a thief to which the system refuses the policy's fence waits for the echo, whatever it
+//! sees, and asks the owner to fence ([`StoreLoad::ask_owner`]).
 //!
 //! The thief cannot wait for an owner that waits for it: an owner comes for the lock only after it
 //! has stored a `tail` at or below the index that the thief wants, and the thief then finds the queue

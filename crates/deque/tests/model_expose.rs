@@ -187,7 +187,8 @@ fn covers<M: Memory>(capacity: u32, does: Does) {
     println!("S = {capacity}: {} executions, {stolen:?} stolen", report.executions);
 }
 
-/// The program switches the barrier off, which has been there, in the thread of the thief, or in one of its own.
+/// The program switches the barrier off, which has been there, in the thread of the thief, or in
+/// one of its own.
 fn switched_off<M: Memory>(config: &Config, does: Does, alone: bool) -> Report {
     explore(config, &move |threads: &mut Threads| {
         model::<M>(threads, does, if alone { || () } else { Losing::switch_off });

@@ -29,7 +29,7 @@ const SHARES: &[Step] = &[Push, Push, Share, Pop];
 /// Its ring, of one slot at first, grows, and goes round.
 const GROWS: &[Step] = &[Push, Push, Pop, Push];
 
-/// A ring of so many slots grows in each script, and one of so many in none.
+/// Slots of a ring that grows in each script, and of one that grows in none.
 const SMALL: usize = 1;
 const ROOMY: usize = 4;
 
@@ -92,8 +92,8 @@ fn check<M: Memory>(config: &Config, slots: usize, script: &'static [Step], asks
     explore(config, &move |threads: &mut Threads| model::<M>(threads, slots, script, asks))
 }
 
-/// Every execution where the ring does not grow. Where it grows there are tens of millions: there, the first
-/// 400,000 of those with at most two preemptions.
+/// Every execution where the ring does not grow. Where it grows there are tens of millions: there,
+/// the first 400,000 of those with at most two preemptions.
 fn every_task_comes_out_once<M: Memory>(capacity: u32, script: &'static [Step], asks: bool) {
     for slots in [SMALL, ROOMY] {
         let mut config = Config::bounded(capacity, true);

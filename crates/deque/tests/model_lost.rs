@@ -13,8 +13,8 @@ use poach_memory::{Asymmetric, Memory};
 
 const TASKS: usize = 3;
 
-/// The owner pops what it has pushed. A thief tries three times, the first time, at which its barrier fails, before all else
-/// if it is `early`.
+/// The owner pops what it has pushed. A thief tries three times, the first time, at which its
+/// barrier fails, before all else if it is `early`.
 fn model<O: ExactlyOnce<u64> + 'static>(threads: &mut Threads, make: fn() -> O, early: bool)
 where
     O::Thief: 'static,

@@ -1,5 +1,5 @@
-//! A thief whose barrier fails once it has announced itself neither unwinds nor ends the program: it takes nothing until the
-//! owner fences. That of a split deque exposes nothing.
+//! A thief whose barrier fails once it has announced itself neither unwinds nor ends the program:
+//! it takes nothing until the owner fences. That of a split deque exposes nothing.
 // Miri and the feature `portable` have no such barrier.
 #![cfg(all(target_os = "linux", not(miri)))]
 
@@ -16,7 +16,8 @@ use poach_memory::{Asymmetric, Machine, membarrier};
 
 const TASKS: u32 = 1000;
 
-/// A thief that has lost its barrier gets nothing, the owner comes to its queue, and the thief gets tasks.
+/// A thief that has lost its barrier gets nothing, the owner comes to its queue, and the thief gets
+/// tasks.
 fn steal_without_barrier<O: Owner<u32>>(owner: &O) {
     (0..TASKS).for_each(|task| owner.push(task));
     // Of a queue that is closed, where its owner may close it.

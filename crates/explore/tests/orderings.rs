@@ -128,7 +128,8 @@ fn a_ring_is_used_again_only_when_all_thieves_are_done() {
     assert_eq!(refuted("fifo", "reused", mark, Demand::Acquire), race);
     let marks = "mark.store(one.wrapping_add(u64::from(count - 1)), Ordering::Release);";
     assert_eq!(refuted("fifo", "reused", marks, Demand::Release), race);
-    // A ring that was left is freed at once: what is read there is gone, not only written by another.
+    // A ring that was left is freed at once: what is read there is gone, not only written by
+    // another.
     let before = "let finished = self.finished.load(Ordering::Acquire);";
     assert_eq!(refuted("fifo", "reused", before, Demand::Acquire), Some(Kind::Freed));
 }

@@ -131,8 +131,9 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         true
     }
 
-    /// Whether [`try_heavy`](Memory::try_heavy) may be relied on and may succeed in the calling thread: the memory has the fence, or
-    /// has had it. After the fence was taken away, [`asymmetric_by_now`](Memory::asymmetric_by_now) is `false`, and this may still be `true`.
+    /// Whether [`try_heavy`](Memory::try_heavy) may be relied on and may succeed in the calling
+    /// thread: the memory has the fence, or has had it. After the fence was taken away,
+    /// [`asymmetric_by_now`](Memory::asymmetric_by_now) is `false`, and this may still be `true`.
     fn heavy_may_succeed() -> bool {
         Self::asymmetric_by_now()
     }

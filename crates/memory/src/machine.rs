@@ -47,8 +47,7 @@ unsafe impl Memory for Machine {
     fn cells<T>(length: usize) -> Option<Box<[DataCell<MaybeUninit<T>>]>> {
         let mut cells = Vec::new();
         cells.try_reserve_exact(length).ok()?;
-        // SAFETY: there is room for so many, and a cell of `MaybeUninit` is one whatever its bytes
-        // are.
+        // SAFETY: `length` cells were reserved, and a cell of `MaybeUninit` may have any bytes.
         unsafe { cells.set_len(length) };
         Some(cells.into_boxed_slice())
     }

@@ -29,20 +29,23 @@
 //! was granted. The owner may have read the thieves' index already, without a fence, so a full fence of the caller comes too late.
 //! There are two ways to call for a barrier:
 //!
-//! - [`try_barrier`] says that it failed. The caller must then do nothing that needed the barrier. The answer of the process becomes
-//!   "lost", which is final: [`register`] and [`is_registered`] refuse from then on, so that what is made later uses full fences, and
-//!   [`is_refused`] tells owners to fence from their next safe point on. All deques are built on this: a thief takes
-//!   nothing then, and asks the owner (`poach_deque::split`, [`StoreLoad::ask_owner`](crate::StoreLoad::ask_owner)).
-//! - [`barrier`] cannot fail: its caller has no way back. If the kernel refuses it, the program is aborted, with a message. The task
-//!   pools make such barriers: a consumer that has made a chunk its own, or is about to sleep, depends on all other threads of
-//!   the pool, and none of them can be asked to come to a safe point.
+//! - [`try_barrier`] says that it failed. The caller must then do nothing that needed the barrier.
+//!   The answer of the process becomes "lost", which is final: [`register`] and [`is_registered`]
+//!   refuse from then on, so that what is made later uses full fences, and [`is_refused`] tells
+//!   owners to fence from their next safe point on. All deques are built on this: a thief takes
+//!   nothing then, and asks the owner (`poach_deque::split`,
+//!   [`StoreLoad::ask_owner`](crate::StoreLoad::ask_owner)).
+//! - [`barrier`] cannot fail: its caller has no way back. If the kernel refuses it, the program is
+//!   aborted, with a message. The task pools make such barriers: a consumer that has made a chunk
+//!   its own, or is about to sleep, depends on all other threads of the pool, and none of them can
+//!   be asked to come to a safe point.
 //!
 //! Both make the system call as long as the process was registered, also when the answer is "lost": an owner that has not come to a
 //! safe point goes without fences, and the calling thread may be one that the filter does not concern.
 //! [`may_succeed`] says whether that is worth a try.
 //!
-//! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the call then, so a thief can still
-//! deal with an owner that has not come to a safe point.
+//! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the
+//! call then, so a thief can still deal with an owner that has not come to a safe point.
 //!
 //! # Registered before `main`
 //!
@@ -124,8 +127,9 @@ pub fn is_refused() -> bool {
     !matches!(ANSWER.load(Ordering::Relaxed), UNKNOWN | REGISTERED)
 }
 
-/// Whether [`try_barrier`] may succeed in this thread: the process has the barrier, or has had it, and the system has not
-/// refused one to this thread. (A thread never loses a seccomp filter.) If nobody has asked yet, asks, as [`is_registered`] does.
+/// Whether [`try_barrier`] may succeed in this thread: the process has the barrier, or has had it,
+/// and the system has not refused one to this thread. (A thread never loses a seccomp filter.) If
+/// nobody has asked yet, asks, as [`is_registered`] does.
 ///
 /// Wait-free, a load, once there is an answer.
 #[inline]
@@ -140,10 +144,12 @@ pub fn may_succeed() -> bool {
     }
 }
 
-/// Uses the process-wide barrier no more, in the whole process: for a program that will install a seccomp filter against it, and for tests. What is made from
-/// now on uses full fences; split deques that exist change over at their owners' next safe point, and until then a thief that takes
-/// tasks of such an owner makes a barrier. Other deques that were made before go on to make barriers as long as the system grants
-/// them, and task pools in any case: so call this before the first of them is made, in particular if the filter kills or traps.
+/// Uses the process-wide barrier no more, in the whole process: for a program that will install a
+/// seccomp filter against it, and for tests. What is made from now on uses full fences; split
+/// deques that exist change over at their owners' next safe point, and until then a thief that
+/// takes tasks of such an owner makes a barrier. Other deques that were made before go on to make
+/// barriers as long as the system grants them, and task pools in any case: so call this before the
+/// first of them is made, in particular if the filter kills or traps.
 ///
 /// It cannot be undone. Wait-free: two exchanges.
 pub fn switch_off() {

@@ -67,8 +67,8 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// compare-and-swap of `head` follows) and its load of `tail`.
     fn thief(&self);
 
-    /// [`thief`](StoreLoad::thief), where the system may refuse the thief's fence: `false` says that nothing is
-    /// promised of the thief's next load of `tail`, as if the margin were endless.
+    /// [`thief`](StoreLoad::thief), where the system may refuse the thief's fence: `false` says
+    /// that nothing is promised of the thief's next load of `tail`, as if the margin were endless.
     #[inline(always)]
     #[must_use = "if it is false there was no fence"]
     fn try_thief(&self) -> bool {
@@ -76,9 +76,9 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
         true
     }
 
-    /// A thief to which [`try_thief`](StoreLoad::try_thief) says `false` asks the owner to issue full fences. Once the owner has come to
-    /// its next [`owner`](StoreLoad::owner), thieves need no fence but their own. Only for a policy that **one** queue
-    /// with one owner has.
+    /// A thief to which [`try_thief`](StoreLoad::try_thief) says `false` asks the owner to issue
+    /// full fences. Once the owner has come to its next [`owner`](StoreLoad::owner), thieves need
+    /// no fence but their own. Only for a policy that **one** queue with one owner has.
     #[cold]
     fn ask_owner(&self) {}
 
@@ -120,14 +120,17 @@ unsafe impl<M: Memory> StoreLoad<M> for Full {
 /// [`in_force`](Asymmetric::in_force) tells which it is. The choice is made when the policy is made
 /// and kept in it, so the owner tests a word on its own cache line.
 ///
-/// If the barrier [fails later](crate::membarrier#a-barrier-that-fails-later), [`thief`](StoreLoad::thief) aborts the program, and
-/// [`try_thief`](StoreLoad::try_thief) does not. A thief that [asks](StoreLoad::ask_owner) sets the word, so that the owner's
-/// next call fences. That call then says so by the word (release). A thief that has seen this (acquire) sees the stores of `tail` of
-/// all calls up to that one; of its own full fence and that of any later call of the owner's one comes first, as in [`Full`].
+/// If the barrier [fails later](crate::membarrier#a-barrier-that-fails-later),
+/// [`thief`](StoreLoad::thief) aborts the program, and [`try_thief`](StoreLoad::try_thief) does
+/// not. A thief that [asks](StoreLoad::ask_owner) sets the word, so that the owner's next call
+/// fences. That call then says so by the word (release). A thief that has seen this (acquire) sees
+/// the stores of `tail` of all calls up to that one; of its own full fence and that of any later
+/// call of the owner's one comes first, as in [`Full`].
 #[derive(Debug)]
 pub struct Asymmetric<M: Memory = Machine> {
     expedited: bool,
-    /// [`LIGHT`], [`ASKED`] or [`FENCES`]. It is not used where the memory [cannot lose](Memory::can_lose) its barrier.
+    /// [`LIGHT`], [`ASKED`] or [`FENCES`]. It is not used where the memory [cannot
+    /// lose](Memory::can_lose) its barrier.
     state: M::Word,
 }
 
@@ -173,14 +176,16 @@ impl<M: Memory> Asymmetric<M> {
         if M::can_lose() { self.state.load(Ordering::Acquire) == FENCES } else { !self.expedited }
     }
 
-    /// The owner's fence where it is not light. Out of line, so that an owner's path holds no fence where it needs none.
+    /// The owner's fence where it is not light. Out of line, so that an owner's path holds no fence
+    /// where it needs none.
     #[cold]
     #[inline(never)]
     fn fence_instead(&self) {
         M::full();
         // Relaxed: thieves write it once, and nothing is read on the strength of it.
         if M::can_lose() && self.state.load(Ordering::Relaxed) == ASKED {
-            // Release: pairs with the acquire in `owner_fences`, for the stores of `tail` that came before.
+            // Release: pairs with the acquire in `owner_fences`, for the stores of `tail` that came
+            // before.
             self.state.store(FENCES, Ordering::Release);
         }
     }
@@ -192,9 +197,11 @@ impl<M: Memory> Default for Asymmetric<M> {
     }
 }
 
-// SAFETY: where the memory had the asymmetric fence when the policy was made, its ends keep their promise for ever, and every owner has its light end, or more, and every
-// thief its heavy end, one of which comes first, as in `Full`; elsewhere both are full, and so they are for a thief that knows that the owner fences, as the
-// type's documentation says. A thief whose fence failed is told so.
+// SAFETY: where the memory had the asymmetric fence when the policy was made, its ends keep their
+// promise for ever, and every owner has its light end, or more, and every thief its heavy end, one
+// of which comes first, as in `Full`; elsewhere both are full, and so they are for a thief that
+// knows that the owner fences, as the type's documentation says. A thief whose fence failed is told
+// so.
 unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn owner(&self) {

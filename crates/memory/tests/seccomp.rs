@@ -86,7 +86,8 @@ fn a_barrier_that_fails_later_aborts() {
     println!("the program went on");
 }
 
-/// A barrier that is switched off is still granted, and one that is lost to one thread is lost to that alone.
+/// A barrier that is switched off is still granted, and one that is lost to one thread is lost to
+/// that alone.
 #[test]
 fn a_barrier_may_succeed_where_no_filter_is() {
     if case().is_none() {

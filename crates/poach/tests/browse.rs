@@ -297,7 +297,8 @@ fn a_yes_that_was_typed_before_the_question_was_shown_is_none() {
     assert_eq!(session.end().code, Some(0));
 }
 
-/// A terminal sends both at once if they come while the program is at work, as it sends a key with Alt.
+/// A terminal sends both at once if they come while the program is at work, as it sends a key with
+/// Alt.
 #[test]
 fn a_key_right_behind_an_escape_is_heard_and_so_is_the_escape() {
     let tree = grown();

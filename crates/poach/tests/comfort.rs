@@ -347,7 +347,8 @@ fn a_terminal_gets_no_control_character_of_a_name_or_an_argument() {
     }
 }
 
-/// Runs the browser on a terminal of its own. Types some keys each time it has shown something since it was typed to last.
+/// Runs the browser on a terminal of its own. Types some keys each time it has shown something
+/// since it was typed to last.
 fn browse(columns: u16, tree: &Path, steps: &[(&str, &str)]) -> Option<(Option<i32>, String)> {
     use std::io::Write as _;
     if !rig::has("script", "--version") {
@@ -364,7 +365,8 @@ fn browse(columns: u16, tree: &Path, steps: &[(&str, &str)]) -> Option<(Option<i
         .env("TERM", "xterm-256color")
         .spawn()
         .expect("it starts");
-    // The end of the input would be an end of the terminal: it stays open as long as the program runs.
+    // The end of the input would be an end of the terminal: it stays open as long as the program
+    // runs.
     let mut input = child.stdin.take().expect("piped");
     let mut out = child.stdout.take().expect("piped");
     let (mut shown, mut part) = (Vec::new(), [0; 4096]);
@@ -405,8 +407,9 @@ fn one_browses_on_a_terminal_which_is_left_as_it_was() {
 #[test]
 fn a_deletion_in_the_browser_takes_what_was_asked_for_and_nothing_else() {
     let tree = grown();
-    // The largest is marked at first: `b`. A no, then a yes, each to a question that was shown: what is typed before that is no yes.
-    // A terminal gets what has changed: blanks that were there are not written, so these are the first words.
+    // The largest is marked at first: `b`. A no, then a yes, each to a question that was shown:
+    // what is typed before that is no yes. A terminal gets what has changed: blanks that were there
+    // are not written, so these are the first words.
     let steps = [("by size", "d"), ("Delete", "n"), ("nothing", "d"), ("Delete", "yq")];
     let Some((code, shown)) = browse(80, tree.path(), &steps) else { return };
     assert_eq!(code, Some(0), "{shown:?}");

@@ -1,4 +1,5 @@
-//! `poach scan --dedupe` as a user meets it: what stays, what becomes of the others, what is left and why.
+//! `poach scan --dedupe` as a user meets it: what stays, what becomes of the others, what is left
+//! and why.
 #![cfg(target_os = "linux")]
 
 use std::ffi::OsStr;
@@ -41,7 +42,8 @@ fn hostile() -> &'static OsStr {
     OsStr::from_bytes(b"two\nlines \x1b[31m \xff")
 }
 
-/// Three equal files of 20,000 bytes, of which one has two names, others of the same length, and empty ones.
+/// Three equal files of 20,000 bytes, of which one has two names, others of the same length, and
+/// empty ones.
 fn grown(root: &Path) -> [PathBuf; 4] {
     let content = vec![7; 20_000];
     let paths = [
@@ -64,7 +66,8 @@ fn grown(root: &Path) -> [PathBuf; 4] {
     paths
 }
 
-/// Every entry of a tree: its path, its number, its length, and when its content and its attributes were changed.
+/// Every entry of a tree: its path, its number, its length, and when its content and its attributes
+/// were changed.
 fn state(root: &Path) -> Vec<(PathBuf, u64, u64, [i64; 4])> {
     let (mut all, mut waiting) = (Vec::new(), vec![root.to_owned()]);
     while let Some(path) = waiting.pop() {

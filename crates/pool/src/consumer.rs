@@ -55,7 +55,8 @@ pub struct Consumer<T: Send> {
 enum Seat<T: Send> {
     /// In a pool without a capacity.
     Plain(Taker<T, Salsa<T>>),
-    /// In a pool with a capacity; or none, until the next get; or for one get; or since a task was kept.
+    /// In a pool with a capacity; or none, until the next get; or for one get; or since a task was
+    /// kept.
     Guarded(Option<Taker<T, Salsa<T>>>),
 }
 

@@ -58,10 +58,11 @@
 //!
 //! # Foreign code
 //!
-//! A policy's distance is foreign code. It is called for each pool once each time the list is made, before
-//! anything of the list is changed or a task taken. If it panics nothing has happened, and the task that was
-//! to be put is with the caller, who drops it as the panic unwinds, or keeps it, as a future does. Where there is no memory for a list the pools are served
-//! and robbed in the order of their numbers.
+//! A policy's distance is foreign code. It is called for each pool once each time the list is made,
+//! before anything of the list is changed or a task taken. If it panics nothing has happened, and
+//! the task that was to be put is with the caller, who drops it as the panic unwinds, or keeps it,
+//! as a future does. Where there is no memory for a list the pools are served and robbed in the
+//! order of their numbers.
 
 use std::mem::MaybeUninit;
 use std::sync::Arc;

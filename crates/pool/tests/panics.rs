@@ -314,7 +314,8 @@ fn a_refused_put_that_panicked_is_not_said_to_be_put() {
             Pin::new(&mut *put).poll(&mut Context::from_waker(waker)).map(|(_, done)| done)
         };
         let answers = Arc::new(Mutex::new(Vec::new()));
-        // The close wakes consumers first: this one's waker polls the put before producers are told.
+        // The close wakes consumers first: this one's waker polls the put before producers are
+        // told.
         let (polls, says) = (Arc::clone(&put), Arc::clone(&answers));
         let at_the_close = when_dropped(move || {
             for _ in 0..2 {

@@ -264,7 +264,8 @@ fn it_comes_between_two_tasks_of_a_scope() {
 /// Whatever should have happened before it is over never will.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Whether a task that does nothing but `step`, again and again, on the one worker of its pool, is interrupted.
+/// Whether a task that does nothing but `step`, again and again, on the one worker of its pool, is
+/// interrupted.
 fn is_interrupted_at(step: impl Fn() + Send + 'static) -> bool {
     let (pool, stop) = (pool(1), Arc::new(AtomicBool::new(false)));
     let (stopped, (send, done)) = (Arc::clone(&stop), mpsc::channel());

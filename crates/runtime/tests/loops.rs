@@ -383,8 +383,8 @@ fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
 fn an_error_of_combine_stops_the_loop() {
     const HALF: usize = 3000;
     let pool = ThreadPool::builder().threads(4).build().unwrap();
-    // Whether the first half is cut, and how soon the others hear of the error, depends on who comes
-    // when. A loop that goes on has half of the second half to go.
+    // Whether the first half is cut, and how soon the others hear of the error, depends on who
+    // comes when. A loop that goes on has half of the second half to go.
     let stopped = (0..1000).any(|_| {
         let (failed, gives_up) = (AtomicBool::new(false), AtomicBool::new(false));
         let [first, second, late] = [(); 3].map(|()| AtomicUsize::new(0));

@@ -69,8 +69,9 @@ fn lost(test: &str, threads: usize, body: fn()) {
     });
 }
 
-/// The worker pushes what `push` does, privately, since the other worker is at something else; the program switches the barrier off, and
-/// the worker waits in what `push` returned. It does not come to its deque meanwhile.
+/// The worker pushes what `push` does, privately, since the other worker is at something else; the
+/// program switches the barrier off, and the worker waits in what `push` returned. It does not come
+/// to its deque meanwhile.
 fn switched_off<W: FnOnce()>(test: &str, push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send) {
     alone::alone(test, || {
         let pool = ThreadPool::builder().threads(2).build().unwrap();

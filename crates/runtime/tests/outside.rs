@@ -299,7 +299,8 @@ fn a_call_that_begins_during_an_interrupt_waits_and_stays_on_its_thread() {
     });
 }
 
-/// A thread from outside waits for its scope's task, which the pool's one worker runs, while tasks of others lie there for anybody.
+/// A thread from outside waits for its scope's task, which the pool's one worker runs, while tasks
+/// of others lie there for anybody.
 #[test]
 fn a_caller_that_waits_runs_no_task_that_others_have_spawned() {
     let pool = &pool(1);

@@ -254,8 +254,8 @@ fn handles_return_results_and_panics() {
     assert_eq!(nested, 11);
 }
 
-/// Each looks at nothing, so that the start of a pool does not take longer for each thread, the more
-/// there are.
+/// Each looks at nothing, so that the start of a pool does not take longer for each thread, the
+/// more there are.
 #[test]
 fn the_workers_of_a_pool_that_is_asked_for_nothing_sleep_at_once() {
     let threads = if cfg!(miri) { 4 } else { 32 };

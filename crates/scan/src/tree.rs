@@ -358,7 +358,8 @@ impl Tree {
         }
     }
 
-    /// How deep the entries of a directory lie. `known` has it of directories that were asked about before, and 0 of others.
+    /// How deep the entries of a directory lie. `known` has it of directories that were asked about
+    /// before, and 0 of others.
     fn depth_in(&self, directory: u32, known: &mut [u32]) -> u32 {
         let (mut way, mut above) = (Vec::new(), directory);
         while above != ABSENT && known[above as usize] == 0 {

@@ -232,7 +232,8 @@ fn ignore_files_are_bytes_and_a_byte_order_mark_is_none_of_them() {
     }
 }
 
-/// Files of rules made from a seed, on a tree of names that rules are about: what git ignores, and nothing else.
+/// Files of rules made from a seed, on a tree of names that rules are about: what git ignores, and
+/// nothing else.
 #[cfg(target_os = "linux")]
 #[test]
 fn what_git_ignores_is_ignored() {

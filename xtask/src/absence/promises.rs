@@ -1,14 +1,17 @@
-//! The rule `promises-are-tested`: each sentence of a crate's documentation that promises something names the test that fails
-//! without it.
+//! The rule `promises-are-tested`: each sentence of a crate's documentation that promises something
+//! names the test that fails without it.
 //!
-//! The documentation is that of public items and of `impl`s, each module's comment, and the README. A sentence promises something if one of [`WORDS`]
-//! is in it; in the documentation of an item, `if` as well. The tests are named by a page, `docs/promises/<crate>.md`: under a heading
-//! for each source file, a table with a part of the sentence and the tests, or with the reason why no test can hold the sentence
-//! (`none: ..`). A row [`ARGUMENT`] speaks for all sentences of the module's comment that no other row names: of a proof, whose steps
-//! are held together by the tests of what it proves.
+//! The documentation is that of public items and of `impl`s, each module's comment, and the README.
+//! A sentence promises something if one of [`WORDS`] is in it; in the documentation of an item,
+//! `if` as well. The tests are named by a page, `docs/promises/<crate>.md`: under a heading for
+//! each source file, a table with a part of the sentence and the tests, or with the reason why no
+//! test can hold the sentence (`none: ..`). A row [`ARGUMENT`] speaks for all sentences of the
+//! module's comment that no other row names: of a proof, whose steps are held together by the tests
+//! of what it proves.
 //!
-//! A finding is a sentence that no row names, a row whose part is empty or in no sentence, and a test that does not exist or is ignored. So who changes
-//! a sentence is led to its test, and who renames a test to what it holds.
+//! A finding is a sentence that no row names, a row whose part is empty or in no sentence, and a
+//! test that does not exist or is ignored. So who changes a sentence is led to its test, and who
+//! renames a test to what it holds.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -64,7 +67,8 @@ impl Row {
     }
 }
 
-/// Adds a finding for each promise below `root` that no test holds, and for each row of a page that is out of date.
+/// Adds a finding for each promise below `root` that no test holds, and for each row of a page that
+/// is out of date.
 pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
     for (directory, name) in CRATES {
         let home = root.join(directory);
@@ -135,7 +139,8 @@ fn compare(
     Ok(())
 }
 
-/// Whether there is a test `path::name`, in a file whose path is from the crate's directory or from the root.
+/// Whether there is a test `path::name`, in a file whose path is from the crate's directory or from
+/// the root.
 fn exists(root: &Path, home: &Path, test: &str) -> Result<bool> {
     let Some((path, name)) = test.rsplit_once("::") else { return Ok(false) };
     let paths = [home.join(path), root.join(path)];
@@ -144,7 +149,8 @@ fn exists(root: &Path, home: &Path, test: &str) -> Result<bool> {
     Ok(is_test(&tokens, name))
 }
 
-/// Whether a function of this name has the attribute `test`, and not `ignore`; or a macro of the file is given the name.
+/// Whether a function of this name has the attribute `test`, and not `ignore`; or a macro of the
+/// file is given the name.
 fn is_test(tokens: &[Token], name: &str) -> bool {
     let has_macros = tokens.iter().any(|token| token.text == "macro_rules");
     tokens.iter().enumerate().any(|(at, token)| {
@@ -235,7 +241,8 @@ struct Comment {
     of_module: bool,
 }
 
-/// Appends the comments of a module and of its public items; of all items where they are as public as what they stand in.
+/// Appends the comments of a module and of its public items; of all items where they are as public
+/// as what they stand in.
 fn collect(stream: TokenStream, shown: bool, comments: &mut Vec<Comment>) {
     let (mut of_module, mut of_item) =
         (Comment { of_module: true, ..Comment::default() }, Comment::default());

@@ -1,5 +1,6 @@
-//! `cargo xtask filtered HOW PROGRAM ..`: runs a program without a process-wide barrier: `membarrier(2)` is refused by a seccomp filter, or the
-//! runtime is told to do without. And `cargo xtask refused`: the tests of the crates that use the barrier, run so.
+//! `cargo xtask filtered HOW PROGRAM ..`: runs a program without a process-wide barrier:
+//! `membarrier(2)` is refused by a seccomp filter, or the runtime is told to do without. And `cargo
+//! xtask refused`: the tests of the crates that use the barrier, run so.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
@@ -96,7 +97,8 @@ pub(crate) struct Options {
     /// How the barrier is refused: in each of these ways.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "eperm,enosys,off")]
     how: Vec<How>,
-    /// Only some quick programs of `cargo test --workspace`, which has built them, and the tests of the drop-in: three minutes.
+    /// Only some quick programs of `cargo test --workspace`, which has built them, and the tests of
+    /// the drop-in: three minutes.
     #[arg(long)]
     quick: bool,
 }

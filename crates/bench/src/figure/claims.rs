@@ -24,7 +24,8 @@ pub(super) struct Claim {
     around: Option<&'static str>,
 }
 
-/// A workload on a system with so many workers; none: as many as its suite has without more than the processors.
+/// A workload, a system, and how many workers: without a number, the most that its suite has up to
+/// the number of processors.
 type Place = (&'static str, &'static str, Option<usize>);
 
 /// What is read from the rows of the figure's suite. Workloads that are not named are the figure's.
@@ -205,8 +206,8 @@ fn ends(values: &[f64]) -> (f64, f64) {
     values.iter().fold((f64::MAX, 0.0_f64), |(low, high), it| (low.min(*it), high.max(*it)))
 }
 
-/// Of the geometric mean over programs: the intervals of the programs as if their errors were independent and their logarithms
-/// normal.
+/// Of the geometric mean over programs: the intervals of the programs as if their errors were
+/// independent and their logarithms normal.
 fn mean(ratios: &[(&str, Ratio)]) -> Said {
     let best = ratios.iter().min_by(|a, b| a.1.value.total_cmp(&b.1.value))?;
     let count = ratios.len() as f64;

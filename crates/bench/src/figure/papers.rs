@@ -1,6 +1,7 @@
-//! The papers' own figures, redone: what a figure is. `papers/*.json` lists them: which runs each needs, what the paper has there,
-//! and which of its claims the rows are held against. The fence-free paper and SALSA's print their bars and curves without numbers:
-//! what stands there is what their text says of them.
+//! The papers' own figures, redone: what a figure is. `papers/*.json` lists them: which runs each
+//! needs, what the paper has there, and which of its claims the rows are held against. The
+//! fence-free paper and SALSA's print their bars and curves without numbers: what stands there is
+//! what their text says of them.
 //!
 //! Sources: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors* (`fence-..`), van Dijk and van de Pol,
 //! *Lace* (`lace-..`), Gidron et al., *SALSA* (`salsa-..`), and the articles on Phanes (`phanes-..`).

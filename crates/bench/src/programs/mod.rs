@@ -1,5 +1,5 @@
-//! Every program that divides its work, listed once: for the suites that run them, and for their tests. `quad` has what the
-//! programs on matrices share.
+//! Every program that divides its work, listed once: for the suites that run them, and for their
+//! tests. `quad` has what the programs on matrices share.
 
 mod cholesky;
 mod fft;

@@ -180,11 +180,13 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
                 return false;
             }
         }
-        // Relaxed: what is exchanged below, if nobody has opened anything meanwhile, and else a hint.
+        // Relaxed: what is exchanged below, if nobody has opened anything meanwhile, and else a
+        // hint.
         let open = shared.thieves.open.load(Ordering::Relaxed);
         let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
         if !certain && !shared.owner.policy.resolve() {
-            // The request stays: the owner answers at its next push or pop. The caller takes what is open.
+            // The request stays: the owner answers at its next push or pop. The caller takes what
+            // is open.
             return opened(head, open) == 0;
         }
         // Acquire: pairs with the owner's releases; sees the tasks below.

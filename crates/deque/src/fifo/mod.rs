@@ -515,7 +515,7 @@ impl<T, M: Memory> Fifo<T, M> {
         Some(unsafe { self.take(index) })
     }
 
-    /// A thief has asked for a queue that was closed up to `index`: when the owner closes the next one.
+    /// Sets when the owner closes the queue again, after a thief asked for one closed up to `index`.
     fn learn_patience(&self, index: u64) {
         let private = self.private();
         let since = above(index, private.closed.get()).unsigned_abs();
@@ -540,8 +540,8 @@ impl<T, M: Memory> Fifo<T, M> {
         result.map_or_else(|opened| opened, |_| now)
     }
 
-    /// Between two operations: finishes what the owner has taken of a closed queue, and opens it if a
-    /// thief has asked. The thief may have been refused its barrier, and the owner may not pop again.
+    /// Between two operations: finishes what the owner has taken of a closed queue. Opens it if a
+    /// thief without a barrier has asked, as the owner may not pop again.
     fn finish_taken(&self) {
         if self.private().closed.get() == OPEN {
             return;

@@ -75,7 +75,8 @@ fn a_thief_asks_in_each_period() {
     asks_in_each_period::<WithoutBarrier>();
 }
 
-/// The owner of a full ring finds the request when it looks for slots, while the thief that asked opens the queue itself.
+/// The owner of a full ring finds the request when it looks for slots, while the thief that asked
+/// opens the queue itself.
 fn answers_at_a_push<M: Memory + 'static>() {
     c11::clean_all(2, |threads| {
         let owner = Fifo::<u64, M>::with_patience(4, 0, 0, 0).unwrap();

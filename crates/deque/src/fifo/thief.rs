@@ -225,7 +225,8 @@ impl<T, M: Memory> Shared<T, M> {
             }
         }
         if !self.owner.policy.try_thief() {
-            // The request stays: the owner answers at its next pop, or push that finds the ring full.
+            // The request stays: the owner answers at its next pop, or push that finds the ring
+            // full.
             return;
         }
         // Acquire: pairs with the release in `pop`; so the exchange hands on a tail at or above it.

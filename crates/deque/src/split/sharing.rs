@@ -93,20 +93,26 @@
 //!   O1, full fence, settle, O4
 //! ```
 //!
-//! *A thief that finds fenced = 1* (X1) has acquired F3. So E5 sees O1 of every pop that came before F3. A pop that comes after it is stopped, since the
-//! request is `ALWAYS` or higher from F2 on (each of the owner's stores says so, and thieves only raise it), fences after O1, and settles. Of that fence and E4
-//! one comes first: either E5 sees O1, or the pop sees E1, and undoes the exposure or finds its end. That is "Exposure" above, with the bounds in place of the
+//! *A thief that finds fenced = 1* (X1) has acquired F3. So E5 sees O1 of every pop that came
+//! before F3. A pop that comes after it is stopped, since the request is `ALWAYS` or higher from F2
+//! on (each of the owner's stores says so, and thieves only raise it), fences after O1, and
+//! settles. Of that fence and E4 one comes first: either E5 sees O1, or the pop sees E1, and undoes
+//! the exposure or finds its end. That is "Exposure" above, with the bounds in place of the
 //! request.
 //!
-//! *A thief whose heavy fence fails* (a filter that came later) has announced no more than E1 and E3. It ends the exposure with no task, as if E5 had found
-//! none. What E1 did is undone by that, or by the owner that settles; E3 is one request too many. From then on F1 holds. A request that is raised by a thief that
-//! knows this brings the owner to F2 at its next push or pop: what takes the request down acquires it, and then looks at F1 again. Until then
-//! such a thief does not expose the owner; one that the filter does not concern does (X2).
+//! *A thief whose heavy fence fails* (a filter that came later) has announced no more than E1 and
+//! E3. It ends the exposure with no task, as if E5 had found none. What E1 did is undone by that,
+//! or by the owner that settles; E3 is one request too many. From then on F1 holds. A request that
+//! is raised by a thief that knows this brings the owner to F2 at its next push or pop: what takes
+//! the request down acquires it, and then looks at F1 again. Until then such a thief does not
+//! expose the owner; one that the filter does not concern does (X2).
 //!
-//! *A program that switches the barrier off* establishes F1 while the system still grants the barrier. So a thief exposes an owner that has not come to F2
-//! by a heavy fence (X2), for which it does not matter who knows what: a full fence is a light one, too, so each of the owner's pops keeps
-//! its side of "Exposure", whether it comes before F2 or after. An owner that has not come to F2 loses no task otherwise:
-//! nothing but E6 with a task takes one away, and that comes behind a heavy fence that succeeded, or behind X1.
+//! *A program that switches the barrier off* establishes F1 while the system still grants the
+//! barrier. So a thief exposes an owner that has not come to F2 by a heavy fence (X2), for which it
+//! does not matter who knows what: a full fence is a light one, too, so each of the owner's pops
+//! keeps its side of "Exposure", whether it comes before F2 or after. An owner that has not come to
+//! F2 loses no task otherwise: nothing but E6 with a task takes one away, and that comes behind a
+//! heavy fence that succeeded, or behind X1.
 //!
 //! *Pushes do not fence.* Nothing above rests on U2. A thief that is about to sleep may miss the task of a push whose U3 misses T1, in the nanoseconds in which
 //! the task is in the owner's store buffer. It must look again some time later.

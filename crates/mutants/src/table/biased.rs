@@ -43,7 +43,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "two steps swapped: a thief reads `tail` and then makes its barrier",
         was: "        let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
         if !certain && !shared.owner.policy.resolve() {
-            // The request stays: the owner answers at its next push or pop. The caller takes what is open.
+            // The request stays: the owner answers at its next push or pop. The caller takes what
+            // is open.
             return opened(head, open) == 0;
         }
         // Acquire: pairs with the owner's releases; sees the tasks below.

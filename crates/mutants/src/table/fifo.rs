@@ -89,7 +89,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "closed-fifo-reads-taken-first",
         why: "two steps swapped: a thief reads `taken` and then makes its barrier",
         was: "        if !self.owner.policy.try_thief() {
-            // The request stays: the owner answers at its next pop, or push that finds the ring full.
+            // The request stays: the owner answers at its next pop, or push that finds the ring
+            // full.
             return;
         }
         // Acquire: pairs with the release in `pop`; so the exchange hands on a tail at or above it.

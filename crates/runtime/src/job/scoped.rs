@@ -289,7 +289,8 @@ impl Tally {
             let most = unfinished.min(BLIND);
             let mut ended = 0;
             let mut other = None;
-            // Before the look, so that a call which comes after it is seen by the number of calls alone.
+            // Before the look, so that a call which comes after it is seen by the number of calls
+            // alone.
             let called = calls.puts();
             if !calls.is_empty() {
                 // The other loop answers them.

@@ -228,7 +228,8 @@ pub(crate) fn allocate(
     parent: Option<Arc<Registry>>,
     mut reserved: Option<&mut Reserved>,
 ) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
-    // Thieves will want it. Until the system has answered they expose nothing, and workers must look by themselves.
+    // Thieves will want it. Until the system has answered they expose nothing, and workers must
+    // look by themselves.
     let is_answered = membarrier::is_registered() || membarrier::is_refused();
     let slots = plan.slots();
     let PoolConfig { threads, guests, asleep, task_stacks, wait_policy } = config;

@@ -190,8 +190,8 @@ impl<'h> Builder<'h> {
     /// | [`install`](ThreadPool::install), [`spawn`](ThreadPool::spawn), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) | the pool's own threads, always |
     /// | [`in_place_scope`](ThreadPool::in_place_scope), [`in_place_scope_fifo`](ThreadPool::in_place_scope_fifo) | the calling thread, always; the scope's tasks run on the pool's own threads |
     ///
-    /// A further caller is not kept waiting for a place: callers may wait for each other within their calls, as those of the example do, and then nobody would
-    /// leave a place.
+    /// A further caller is not kept waiting for a place: callers may wait for each other within
+    /// their calls, as those of the example do, and then nobody would leave a place.
     ///
     /// So a server whose 16 request threads rely on thread-local variables (a tracing span, say) in these calls needs `callers(16)`. Each place takes address space
     /// for a task stack, and workers that look for work look into it, too.
@@ -486,13 +486,17 @@ impl<'h> Builder<'h> {
 
     /// Uses no [process-wide barrier](poach_memory::membarrier): owners fence each pop of a fork or task, and thieves need no system call.
     ///
-    /// For a program that will install a seccomp filter against `membarrier(2)` once it has started, and for measurements. The barrier is the process's, so this holds for
-    /// all pools of the process, those too that exist, and cannot be undone. A pool that exists may make a few barriers still: to take tasks of workers that
-    /// have not come to their queues since. So if the filter kills, build the first pool with this. The environment variable `POACH_BARRIER` does the same if it is `off`; if it is neither that nor `on` nor
-    /// empty, [`build`](Builder::build) returns [`BuildError::Environment`].
+    /// For a program that will install a seccomp filter against `membarrier(2)` once it has
+    /// started, and for measurements. The barrier is the process's, so this holds for all pools of
+    /// the process, those too that exist, and cannot be undone. A pool that exists may make a few
+    /// barriers still: to take tasks of workers that have not come to their queues since. So if the
+    /// filter kills, build the first pool with this. The environment variable `POACH_BARRIER` does
+    /// the same if it is `off`; if it is neither that nor `on` nor empty, [`build`](Builder::build)
+    /// returns [`BuildError::Environment`].
     ///
-    /// A filter that comes without this does no harm either, if it returns an error, but for tasks that a worker had pushed before it learnt of that: they wait
-    /// until it comes back to its deque, if the filter is on all threads.
+    /// A filter that comes without this does no harm either, if it returns an error, but for tasks
+    /// that a worker had pushed before it learnt of that: they wait until it comes back to its
+    /// deque, if the filter is on all threads.
     ///
     /// ```
     /// # use poach_runtime as poach;

@@ -100,9 +100,11 @@ impl ThreadPool {
     /// Runs `f` on one of this pool's own threads and waits for its result. Inside it, [`join`](crate::join),
     /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool.
     ///
-    /// So `f` has the pool's stack size and its threads' thread-local variables, not the caller's. On one of this pool's own threads this is a plain call. On any
-    /// other thread `f` is handed over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run), [`join`](ThreadPool::join),
-    /// [`scope`](ThreadPool::scope) and the loops stay on the calling thread instead, while the pool has a place for it: see [`Builder::callers`].
+    /// So `f` has the pool's stack size and its threads' thread-local variables, not the caller's.
+    /// On one of this pool's own threads this is a plain call. On any other thread `f` is handed
+    /// over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run),
+    /// [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the calling
+    /// thread instead, while the pool has a place for it: see [`Builder::callers`].
     ///
     /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller. One of them may want a lock that the caller holds. To hold a
     /// lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).

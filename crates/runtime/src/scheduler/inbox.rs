@@ -8,23 +8,23 @@
 //! let go. A task whose [`put`](Inbox::put) has returned is therefore seen by every look that comes
 //! after it (by a lock, or by the fences of `sleep/README.md`) until it is taken, whatever other
 //! threads are stopped in the midst of: the number of puts that the look reads is the one that this
-//! put has stored or a later one, and each of those counts the task. Counted after the lock, the task
-//! of a pusher that was stopped before it counted would be taken in the name of another's, which
-//! nobody would then see.
+//! put has stored or a later one, and each of those counts the task. Counted after the lock, the
+//! task of a pusher that was stopped before it counted would be taken in the name of another's,
+//! which nobody would then see.
 //!
 //! # Bursts
 //!
-//! A thread that does nothing but spawn outruns takers that lock the inbox for each task, and all that
-//! it has spawned lies here. So those that put tasks in and those that take them out have a lock each:
-//! who takes finds a chunk of tasks on its own side, and goes to the other for the next. The order is
-//! that of the puts. And while [many](BURST) wait, a worker with nothing under way runs some one after
-//! the other, without a look at the other workers in between.
+//! A thread that does nothing but spawn outruns takers that lock the inbox for each task, and all
+//! that it has spawned lies here. So those that put tasks in and those that take them out have a
+//! lock each: who takes finds a chunk of tasks on its own side, and goes to the other for the next.
+//! The order is that of the puts. And while [many](BURST) wait, a worker with nothing under way
+//! runs some one after the other, without a look at the other workers in between.
 //!
 //! # Memory
 //!
-//! An inbox grows by a chunk at a time, and frees each chunk when all in it have been taken, but for
-//! one on either side. So a burst's memory is not kept, and no task that comes to a shorter queue costs
-//! an allocation.
+//! An inbox grows by a chunk at a time, and frees each chunk when all in it have been taken, but
+//! for one on either side. So a burst's memory is not kept, and no task that comes to a shorter
+//! queue costs an allocation.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;

@@ -108,8 +108,8 @@ pub trait Searcher {
     fn visible_work(&self, alone: Self::Alone) -> bool;
     /// Lines S5 and L3: whether another has private tasks that it should expose.
     fn private_work(&self, alone: Self::Alone) -> bool;
-    /// Whether the system has not yet said whether it has a process-wide barrier. In that time nobody exposes private
-    /// tasks, and a worker naps where it would sleep.
+    /// Whether the system has not yet said whether it has a process-wide barrier. In that time
+    /// nobody exposes private tasks, and a worker naps where it would sleep.
     fn awaits_barrier(&self) -> bool {
         false
     }

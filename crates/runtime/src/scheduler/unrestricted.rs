@@ -229,9 +229,10 @@ fn found<W: Searcher>(worker: &W) {
     }
 }
 
-/// How long to sleep before another look, if there may be something to see by then: a worker runs something, or
-/// owners hesitate, so that one that runs something soon may put requests off; or the barrier is `unanswered`,
-/// so that nobody can expose what a worker keeps private that runs something soon.
+/// How long to sleep before another look, if there may be something to see by then: a worker runs
+/// something, or owners hesitate, so that one that runs something soon may put requests off; or the
+/// barrier is `unanswered`, so that nobody can expose what a worker keeps private that runs
+/// something soon.
 fn nap<W: Searcher>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
     // In this order: see "Requests that are put off" in `sleep/README.md`.
     let hesitate = worker.wake_policy().hesitates();

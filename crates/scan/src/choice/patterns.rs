@@ -11,11 +11,13 @@ use super::glob::{Glob, MOST, alternatives, characters, only_text, parsed, regex
 
 /// Globs and regular expressions.
 ///
-/// A glob without a slash is matched with the name. A glob with a slash is matched with the path below the given path, where `*`
-/// stops at a slash and `**` does not; a leading `./` or `/` and slashes at the end change nothing, `//` and `/./` are one slash,
-/// and `..` takes the part before it away. A glob that begins with a slash (on Windows with a drive, too) is also matched with
-/// the absolute path. `{a,b/c}` stands for the two globs `a` and `b/c`, as in a shell. `?` and `[..]` match a character; where a
-/// name or a glob is not UTF-8, a byte. A regular expression is searched for in the path below the given path.
+/// A glob without a slash is matched with the name. A glob with a slash is matched with the path
+/// below the given path, where `*` stops at a slash and `**` does not; a leading `./` or `/` and
+/// slashes at the end change nothing, `//` and `/./` are one slash, and `..` takes the part before
+/// it away. A glob that begins with a slash (on Windows with a drive, too) is also matched with the
+/// absolute path. `{a,b/c}` stands for the two globs `a` and `b/c`, as in a shell. `?` and `[..]`
+/// match a character; where a name or a glob is not UTF-8, a byte. A regular expression is searched
+/// for in the path below the given path.
 ///
 /// However many globs there are, one that is no more than a name or a path costs a look-up.
 ///

@@ -15,8 +15,8 @@
 //! **No cell is a formula**: a path or an error that a spreadsheet would take for one, by its first character, has a `'` before
 //! it, and `path_hex` has the path.
 //!
-//! Each record has a whole path, so the document is as long as all paths together: of a tree that is one directory in another,
-//! its square. [`json`](super::json()) has names alone.
+//! Each record has a whole path, so the document is as long as all paths together: of a tree that
+//! is one directory in another, its square. [`json`](super::json()) has names alone.
 //!
 //! An entry of which nothing could be learnt has no record: it is in [`Scan::errors`] alone.
 

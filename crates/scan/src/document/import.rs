@@ -23,8 +23,9 @@ pub fn read(mut document: impl Read) -> Result<Scan, ImportError> {
     read_from(&mut document, u64::MAX)
 }
 
-/// As [`read`], if the tree, and what is held to read it, take so many bytes of memory at most. As with
-/// [`Options::memory`](crate::Options::memory), what a tree holds counts twice, because vectors grow.
+/// As [`read`], if the tree, and what is held to read it, take so many bytes of memory at most. As
+/// with [`Options::memory`](crate::Options::memory), what a tree holds counts twice, because
+/// vectors grow.
 ///
 /// # Errors
 ///
@@ -115,7 +116,8 @@ mod tests {
         }
     }
 
-    /// A directory's device is that of what is in it, at any depth; a number of a file is one of a device.
+    /// A directory's device is that of what is in it, at any depth; a number of a file is one of a
+    /// device.
     #[test]
     fn files_are_told_apart_by_the_device_that_is_above_them() {
         let export = br#"[1,2,{},[{"name":"/r","dev":7},{"name":"a","asize":10,"ino":5,"nlink":2},

@@ -8,11 +8,12 @@
 //! {"type": "end", "entries"}
 //! ```
 //!
-//! The members mean what they mean in [`json`](super::json()); `path` is the whole path of an entry, and
-//! `path_hex` stands beside it where it is not UTF-8. Entries follow each other as in that document.
-//! Each line has a whole path, so the document is as long as all paths together: of a tree that is one directory in another,
-//! its square. [`json`](super::json()) has names alone.
-//! The last line has the number of entries that were written: where it is absent the document was cut.
+//! The members mean what they mean in [`json`](super::json()); `path` is the whole path of an
+//! entry, and `path_hex` stands beside it where it is not UTF-8. Entries follow each other as in
+//! that document. Each line has a whole path, so the document is as long as all paths together: of
+//! a tree that is one directory in another, its square. [`json`](super::json()) has names alone.
+//! The last line has the number of entries that were written: where it is absent the document was
+//! cut.
 
 use std::io::{self, Write};
 

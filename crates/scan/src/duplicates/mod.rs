@@ -5,10 +5,11 @@
 //! is read once. A file is opened by the directories that lead to it, no link is followed on the way, and it is left out if
 //! it is not the file that was scanned any more.
 //!
-//! **Told apart.** Names of one file (hard links) are one file, by device and number. Empty files are not compared. What a
-//! file does not hold on its disk (a hole) is not read, and equals zeros that are written: a file of 16 TiB of nothing takes
-//! no longer than an empty one. What a file shares with others below (reflinks, snapshots) is not freed with it: it is asked
-//! about where the system says so, and each copy has how much of it is shared.
+//! **Told apart.** Names of one file (hard links) are one file, by device and number. Empty files
+//! are not compared. What a file does not hold on its disk (a hole) is not read, and equals zeros
+//! that are written: a file of 16 TiB of nothing takes no longer than an empty one. What a file
+//! shares with others below (reflinks, snapshots) is not freed with it: it is asked about where the
+//! system says so, and each copy has how much of it is shared.
 //!
 //! **In order, as soon as possible.** A set of files of one length can free at most what all but one of them take: this bound
 //! never grows when a set is split. Sets are compared by falling bounds, and a group is told once no unfinished set has a
@@ -49,8 +50,9 @@ pub(crate) use text::write;
 pub struct Group {
     /// The length of each.
     pub apparent_bytes: u64,
-    /// The bytes that are free at least once one of them is left: that which takes the most, and of those one that is shared. By
-    /// bytes on disk, what a copy shares with other files does not count.
+    /// The bytes that are free at least once one of them is left: that which takes the most, and of
+    /// those one that is shared. By bytes on disk, what a copy shares with other files does not
+    /// count.
     pub freed_bytes: u64,
     /// The files, by path; at least two.
     pub copies: Vec<Copy>,
@@ -63,7 +65,8 @@ pub struct Copy {
     pub path: Vec<u8>,
     /// The bytes it takes on disk: fewer than its length if it is sparse.
     pub disk_bytes: u64,
-    /// How many of these it shares with other files, or with snapshots; 0 where the system does not say.
+    /// How many of these it shares with other files, or with snapshots; 0 where the system does not
+    /// say.
     pub shared_bytes: u64,
 }
 
@@ -356,7 +359,8 @@ impl<S: Sys> Finder<'_, S> {
     }
 }
 
-/// How many of the bytes that a file takes on disk other files have, too; 0 where the system does not say.
+/// How many of the bytes that a file takes on disk other files have, too; 0 where the system does
+/// not say.
 fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
     let (mut all, mut shared) = (0_u64, 0_u64);
     let told = sys.extents(file, &mut |extent| {
@@ -368,8 +372,8 @@ fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
     if told.is_err() { 0 } else { part_of(shared, all, disk) }
 }
 
-/// What takes `disk` bytes in all, if so many of the bytes of its extents are shared: extents of compressed data are told by their
-/// lengths, and a file may take more than its extents.
+/// What takes `disk` bytes in all, if so many of the bytes of its extents are shared: extents of
+/// compressed data are told by their lengths, and a file may take more than its extents.
 fn part_of(shared: u64, all: u64, disk: u64) -> u64 {
     if all <= disk {
         return shared;

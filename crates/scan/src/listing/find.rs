@@ -30,9 +30,9 @@ impl Wanted {
     }
 }
 
-/// The entries below the given paths whose names contain a text, in whatever case. A text with `*`, `?` or `[` is a glob: the
-/// name matches it or, if it has a slash, the path below the given path. Linear in the tree. `control` can stop it; what was found
-/// until then is returned.
+/// The entries below the given paths whose names contain a text, in whatever case. A text with `*`,
+/// `?` or `[` is a glob: the name matches it or, if it has a slash, the path below the given path.
+/// Linear in the tree. `control` can stop it; what was found until then is returned.
 ///
 /// # Errors
 ///
@@ -40,7 +40,8 @@ impl Wanted {
 pub fn find(scan: &Scan, text: &str, control: &Control) -> Result<Vec<NodeId>, PatternError> {
     let wanted = Wanted::of(text)?;
     let wants_paths = wanted.wants_paths();
-    // Of each directory, where the path of the directory that it is in ends; nothing of a given path.
+    // Of each directory, where the path of the directory that it is in ends; nothing of a given
+    // path.
     let roots = scan.tree.roots().map(|root| (root, None));
     let mut waiting: Vec<(Node<'_>, Option<usize>)> = roots.collect();
     let (mut found, mut path) = (Vec::new(), Vec::new());

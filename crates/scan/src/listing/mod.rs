@@ -65,7 +65,8 @@ pub fn row(node: Node<'_>, measure: Measure) -> Row {
     }
 }
 
-/// The rows of a directory of a finished scan, in no order; without one, those of the given paths. Linear in them.
+/// The rows of a directory of a finished scan, in no order; without one, those of the given paths.
+/// Linear in them.
 pub fn rows(scan: &Scan, directory: Option<Node<'_>>, measure: Measure) -> Vec<Row> {
     let row = |node| row(node, measure);
     match directory {

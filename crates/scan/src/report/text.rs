@@ -23,8 +23,8 @@ pub struct Look {
     pub units: Units,
     /// Whether a row of the tree has its whole path, and no lines are drawn.
     pub full_paths: bool,
-    /// Whether the tree has a row for what lies in a directory itself, and not in one of its directories: `(files)`, and how many
-    /// there are. For a scan that shows directories alone.
+    /// Whether the tree has a row for what lies in a directory itself, and not in one of its
+    /// directories: `(files)`, and how many there are. For a scan that shows directories alone.
     pub own_files: bool,
 }
 

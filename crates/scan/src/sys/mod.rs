@@ -1,8 +1,10 @@
 //! The floor that a scan stands on: open a directory, read it, ask for an entry's size.
 //!
-//! [`Sys`] is all that the walker knows of an operating system. `Linux` and `Windows` open entries by their names in open
-//! directories, so that no path is built and no depth is too deep; so does `MacOs`, which no machine has run. [`Portable`] is `std::fs`, for every other system and, with
-//! the feature `portable`, for these two as well. Tests use a system of their own that fails where it is told to.
+//! [`Sys`] is all that the walker knows of an operating system. `Linux` and `Windows` open entries
+//! by their names in open directories, so that no path is built and no depth is too deep; so does
+//! `MacOs`, which no machine has run. [`Portable`] is `std::fs`, for every other system and, with
+//! the feature `portable`, for these two as well. Tests use a system of their own that fails where
+//! it is told to.
 
 use std::ffi::CStr;
 use std::fs::File;
@@ -269,7 +271,8 @@ pub trait Sys: Sync {
         Ok(Some(offset..u64::MAX))
     }
 
-    /// Tells of each extent of a file that has a place on its disk, in the order of the file. Nothing where the system does not say.
+    /// Tells of each extent of a file that has a place on its disk, in the order of the file.
+    /// Nothing where the system does not say.
     ///
     /// # Errors
     ///
@@ -279,9 +282,9 @@ pub trait Sys: Sync {
         Ok(())
     }
 
-    /// Makes a stretch of the file `to` share the blocks of `from` at the same offset, if both hold the same there, which the
-    /// system compares while it lets nobody write. Says how many bytes it has shared, which may be fewer; nothing, if they
-    /// differ.
+    /// Makes a stretch of the file `to` share the blocks of `from` at the same offset, if both hold
+    /// the same there, which the system compares while it lets nobody write. Says how many bytes it
+    /// has shared, which may be fewer; nothing, if they differ.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! Queues, pools and fork-join programs on simulated machines of many processors: `poach bench simulate`.
+//! Queues, pools and fork-join programs on simulated machines of many processors: `poach bench
+//! simulate`.
 //!
 //! The shipping source of each queue, pool and task stack runs on [`poach_coherent::Coherent`], on the processors of a description. What is
 //! written here is what the suites `deque` and `pool` do with them, with virtual threads for threads. Others' queues have no

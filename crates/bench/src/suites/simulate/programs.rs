@@ -1,6 +1,8 @@
-//! Programs that divide their work, on a simulated machine: Lace's, and this crate's own with the time that they take here.
+//! Programs that divide their work, on a simulated machine: Lace's, and this crate's own with the
+//! time that they take here.
 //!
-//! A program's tree is generated where it can say what that is, else [recorded](super::record) while it runs once.
+//! A program's tree is generated where it can say what that is, else [recorded](super::record)
+//! while it runs once.
 
 use std::cell::OnceCell;
 use std::rc::Rc;
@@ -22,8 +24,9 @@ use crate::{Case, Request, Size, Unit, need_memory};
 /// A program of Lace's, by the tree of a size.
 type Published = (&'static str, fn(Size) -> Box<dyn Play>);
 
-/// Lace's programs, smaller than in its paper: what one worker does in a simulated second or two, in strands and tasks as long as
-/// there. What a worker takes for a task is the paper's `T_1` (Figure 5) over its number of tasks.
+/// Lace's programs, smaller than in its paper: what one worker does in a simulated second or two,
+/// in strands and tasks as long as there. What a worker takes for a task is the paper's `T_1`
+/// (Figure 5) over its number of tasks.
 const PUBLISHED: [Published; 4] = [
     ("lace-fib", |size| {
         let whole = FibTree { n: 50, grain: 2, unit: 0.0 }.strands();
@@ -42,8 +45,9 @@ const PUBLISHED: [Published; 4] = [
 fn uts<const KIND: usize>(whole: f64, size: Size) -> Box<dyn Play> {
     let (_, _, nodes) = Uts::<KIND>::published();
     let unit = whole / nodes as f64;
-    // Every look of an idle worker is simulated, so the published trees take minutes at least: they are those of `--paper`. These have 62,689 and
-    // 3,265,233 nodes, and as wide a root as the published ones.
+    // Every look of an idle worker is simulated, so the published trees take minutes at least: they
+    // are those of `--paper`. These have 62,689 and 3,265,233 nodes, and as wide a root as the
+    // published ones.
     let binomial = |probability| (Shape::Binomial { root: 2_000, many: 8, probability }, 42);
     let (shape, seed) = match (KIND, size) {
         (BINOMIAL_3L, Size::Quick) => binomial(0.12),

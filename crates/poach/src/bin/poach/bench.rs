@@ -87,8 +87,9 @@ pub(crate) struct Arguments {
     /// This processor's profile, that `poach measure all` wrote: adds `ff-the-measured`, and the queues with a bound take its bound where none is known.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// The machine that `simulate` simulates: xeon, salsa, lace, or a file that describes one; `lace:1024` has more of its
-    /// packages, 1,024 processors at least [default: lace, or the figure's].
+    /// The machine that `simulate` simulates: xeon, salsa, lace, or a file that describes one;
+    /// `lace:1024` has more of its packages, 1,024 processors at least [default: lace, or the
+    /// figure's].
     #[arg(long, value_name = "MACHINE")]
     memory: Option<String>,
     /// Of `simulate`: which words cost most in each row, by the names that they have in the source.

@@ -5,7 +5,8 @@
 
 use anyhow::{Context as _, Result};
 
-/// Calls `act` for each of these signals that arrives from now on, on a thread of its own, with whether it is Ctrl-C. Once a process.
+/// Calls `act` for each of these signals that arrives from now on, on a thread of its own, with
+/// whether it is Ctrl-C. Once a process.
 ///
 /// # Errors
 ///

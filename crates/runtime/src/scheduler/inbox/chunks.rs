@@ -1,5 +1,5 @@
-//! What has been put into an inbox and not been asked for: a queue in chunks, each of which is handed
-//! over as it is.
+//! What has been put into an inbox and not been asked for: a queue in chunks, each of which is
+//! handed over as it is.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -27,8 +27,8 @@ impl<T> Chunks<T> {
         self.last.push_back(element);
     }
 
-    /// Exchanges `empty` for the oldest chunk. What was empty is freed, unless this was the last chunk:
-    /// then it is the next.
+    /// Exchanges `empty` for the oldest chunk. What was empty is freed, unless this was the last
+    /// chunk: then it is the next.
     pub(super) fn next(&mut self, empty: &mut VecDeque<T>) {
         let Some(chunk) = self.full.pop_front() else {
             return mem::swap(empty, &mut self.last);

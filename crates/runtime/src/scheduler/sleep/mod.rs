@@ -98,8 +98,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// These workers are asleep from the beginning: see "A pool begins asleep" in README.md. Before any
-    /// other thread knows this.
+    /// These workers are asleep from the beginning: see "A pool begins asleep" in README.md. Before
+    /// any other thread knows this.
     pub fn begin_asleep(&self, workers: impl Iterator<Item = usize>) {
         workers.for_each(|worker| self.idle.enter(worker, Idle::Asleep));
     }

@@ -40,9 +40,9 @@ fn is_other(kind: u32) -> bool {
     matches!(kind, PIPE | 0o020_000 | 0o060_000 | 0o140_000)
 }
 
-/// The mode that is written of an entry, if any. Where the type in it is not what the entry is, as in
-/// a scan of Windows, which has none, it is made so if a reader needs it: a pipe stands for all that
-/// is neither file nor link.
+/// The mode that is written of an entry, if any. Where the type in it is not what the entry is, as
+/// in a scan of Windows, which has none, it is made so if a reader needs it: a pipe stands for all
+/// that is neither file nor link.
 fn mode_of(node: &Node<'_>) -> Option<u32> {
     let mode = node.facts().map(|facts| u32::from(facts.mode()));
     let told = mode.unwrap_or(0) & TYPE;

@@ -74,8 +74,8 @@ pub(super) fn write(
     }
 }
 
-/// What lies in a directory itself, and not in one of its directories, where those could be shown. What the directory itself
-/// takes is among it.
+/// What lies in a directory itself, and not in one of its directories, where those could be shown.
+/// What the directory itself takes is among it.
 fn own_files(row: &Row<'_>, extent: &Extent) -> Option<Hidden> {
     if extent.depth.is_some_and(|limit| row.depth >= limit) {
         return None;
@@ -93,7 +93,8 @@ fn own_files(row: &Row<'_>, extent: &Extent) -> Option<Hidden> {
         .then_some(Hidden { entries: usize::try_from(entries).unwrap_or(usize::MAX), value })
 }
 
-/// The rows, and after the last of each directory a line for what lies in it itself, and one for what is left out there.
+/// The rows, and after the last of each directory a line for what lies in it itself, and one for
+/// what is left out there.
 fn lines<'r, 't>(
     rows: &'r [Row<'t>],
     files: &[Option<Hidden>],

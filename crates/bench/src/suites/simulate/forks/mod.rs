@@ -1,8 +1,9 @@
-//! Programs that divide their work, on simulated processors with caches: the runtime's task stacks and its scheduler.
+//! Programs that divide their work, on simulated processors with caches: the runtime's task stacks
+//! and its scheduler.
 //!
-//! A program is its [task tree](super::tree): a strand is work of so many picoseconds, each fork, join and theft runs the
-//! stack's own source on the simulated memory. So a task that goes from one processor to another, a request, and a thief that finds nothing cost
-//! what their cache lines cost.
+//! A program is its [task tree](super::tree). A strand takes the time that the tree says. A fork, a
+//! join and a theft run the stack's own source on the simulated memory, so a task that moves to
+//! another processor, a request, and a steal that fails cost what their cache lines cost.
 //!
 //! | system | idle workers | a worker whose second half was stolen |
 //! |---|---|---|
@@ -13,20 +14,22 @@
 //!
 //! # What is the shipping source, and what is not
 //!
-//! Of `split` all decisions of the scheduler are: the loop of a worker and its order of looks (`search` and `unrestricted` in the runtime's `scheduler`),
-//! the victim order, the requests, the back-off from small steals, the time that an idle worker looks, the naps, the protocol of sleep and wake, and
-//! the policy by which owners wake. They are generic over the worker, the memory and the clock ([`poach_runtime::generic`]). What is
-//! written here is the worker ([`Seeker`]), and
+//! Of `split` all decisions of the scheduler are: the loop of a worker and its order of looks
+//! (`search` and `unrestricted` in the runtime's `scheduler`), the victim order, the requests, the
+//! back-off from small steals, the time that an idle worker looks, the naps, the protocol of sleep
+//! and wake, and the policy by which owners wake. They are generic over the worker, the memory and
+//! the clock ([`poach_runtime::generic`]). What is written here is the worker ([`Seeker`]), and
 //!
-//! - the call stack. A worker keeps what it goes back to in a list, so a strand is never nested in another, and no call stack
-//!   is ever too deep for a wait that takes any work;
+//! - the call stack. A worker keeps what it goes back to in a list, so a strand is never nested in
+//!   another, and no call stack is ever too deep for a wait that takes any work;
 //! - forks and joins of plain values, where the runtime pushes closures ([`stack`]);
-//! - what trees do not have: spawned tasks, tasks from outside, guests, and waits for anything but a join. Worker 0 begins with the root, and the others look
-//!   from the start;
-//! - the thread: parking, which takes what the machine's description says (`threads`), and giving a processor away, which costs and
-//!   gives it to nobody.
+//! - what trees do not have: spawned tasks, tasks from outside, guests, and waits for anything but
+//!   a join. Worker 0 begins with the root, and the others look from the start;
+//! - the thread: parking, which takes what the machine's description says (`threads`), and giving a
+//!   processor away, which costs and gives it to nobody.
 //!
-//! The other three are Lace's loop, for comparison with its paper: no sleep, no pause, no exposure by thieves.
+//! The other three are Lace's loop, for comparison with its paper: no sleep, no pause, no exposure
+//! by thieves.
 
 mod seeker;
 mod stack;
@@ -50,10 +53,12 @@ use crate::Sample;
 /// Slots of a stack: what the deepest of the trees needs.
 const SLOTS: usize = 1 << 17;
 
-/// How a worker looks for work: by one of the loops of Lace's paper (sections 1.2 and 4.3), or by Poach's.
+/// How a worker looks for work: by one of the loops of Lace's paper (sections 1.2 and 4.3), or by
+/// Poach's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Search {
-    /// A worker that waits for a stolen half steals from the thief of that half alone: what it steals there is part of what it waits for.
+    /// A worker that waits for a stolen half steals from the thief of that half alone: what it
+    /// steals there is part of what it waits for.
     Leapfrog,
     /// From the thief, then from the thief of what the thief waits for, and so on.
     Transitive,
@@ -77,7 +82,8 @@ impl Search {
         }
     }
 
-    /// Whether a worker that waits steals from more than the thief of what it waits for: down the chain of thieves.
+    /// Whether a worker that waits steals from more than the thief of what it waits for: down the
+    /// chain of thieves.
     fn follows_further(self) -> bool {
         matches!(self, Search::Transitive | Search::Poach)
     }
@@ -184,7 +190,8 @@ struct Pool<T: Tree> {
     search: Search,
     stacks: Stacks<T::Task>,
     ended: CachePadded<CoherentWord>,
-    /// Of Lace's loop: for each worker one more than the number of the worker that it waits for, or 0.
+    /// Of Lace's loop: for each worker one more than the number of the worker that it waits for, or
+    /// 0.
     follows: Vec<CachePadded<CoherentWord>>,
     /// Of Poach's.
     idlers: Idlers,
@@ -213,7 +220,8 @@ mod tests {
 
     #[test]
     fn an_idle_worker_sleeps_through_a_long_strand_and_takes_a_half_at_once() {
-        // 20 ms in which there is nothing to steal: naps of 1, 2, 4 and 8 ms, each with a look after it.
+        // 20 ms in which there is nothing to steal: naps of 1, 2, 4 and 8 ms, each with a look
+        // after it.
         let alone = played(&tree([(20_000.0, NO_FORK)]), 2);
         let (sleeps, accesses) = (alone.counters["sleeps"], alone.counters["accesses"]);
         assert!((3.0..20.0).contains(&sleeps), "{sleeps} sleeps");
@@ -227,7 +235,8 @@ mod tests {
     #[test]
     fn one_worker_counts_the_same_on_the_runtime_and_in_simulated_time() {
         let (split, mut program) = (Split::new(1).unwrap(), Fib::of(20));
-        // On the worker itself: the calling thread would work as a guest, beside a worker that may ask it for tasks.
+        // On the worker itself: the calling thread would work as a guest, beside a worker that may
+        // ask it for tasks.
         split.pool().install(|| program.run(&split));
         let real = split.counters();
         let simulated = played(&FibTree { n: 20, grain: 2, unit: 1e4 }, 1);

@@ -73,7 +73,8 @@ pub(crate) struct Arguments {
     /// Short for `--by apparent`.
     #[arg(long, conflicts_with = "by")]
     pub(super) apparent_size: bool,
-    /// Count by names and kinds alone, and ask for no sizes: about twice as fast. The most entries are the largest then.
+    /// Count by names and kinds alone, and ask for no sizes: about twice as fast. The most entries
+    /// are the largest then.
     #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "owner", "group", "sort",
         "html", "snapshot", "import", "diff", "interactive", "Reports"])]
     pub(super) no_sizes: bool,
@@ -90,8 +91,9 @@ pub(crate) struct Arguments {
     /// Scan what a PATH points to if it is a symbolic link.
     #[arg(long, short = 'D')]
     pub(super) dereference_args: bool,
-    /// Scan what symbolic links lead to, too: what lies outside of the PATHs as further paths. Each target counts once, and the links
-    /// count as links. Directories are read twice for it, first by their names alone.
+    /// Scan what symbolic links lead to, too: what lies outside of the PATHs as further paths. Each
+    /// target counts once, and the links count as links. Directories are read twice for it, first
+    /// by their names alone.
     #[arg(long, short = 'L', conflicts_with_all = ["import", "diff"])]
     pub(super) dereference: bool,
     /// Threads to scan with [default: as many as there are processors, and more while these wait for a disk].
@@ -107,8 +109,8 @@ pub(crate) struct Arguments {
     /// With -i: delete nothing, move nothing to the trash, and start no shell.
     #[arg(long, requires = "interactive")]
     pub(super) read_only: bool,
-    /// With -i: print the paths that are chosen when it ends, each on a line, or with --print0 each ended by a NUL. Standard output may be
-    /// a pipe or a file then.
+    /// With -i: print the paths that are chosen when it ends, each on a line, or with --print0 each
+    /// ended by a NUL. Standard output may be a pipe or a file then.
     #[arg(long, requires = "interactive")]
     pub(super) print_chosen: bool,
     /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine only.

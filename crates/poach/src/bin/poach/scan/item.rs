@@ -53,7 +53,8 @@ impl Item {
     }
 }
 
-/// A directory that entries are in, by the way to it. It is not open: there may be more of them than a process may have open.
+/// A directory that entries are in, by the way to it. It is not open: there may be more of them
+/// than a process may have open.
 #[derive(Debug)]
 pub(super) struct Parent {
     root: PathBuf,

@@ -22,8 +22,9 @@ pub(super) struct Reports {
     /// How long ago a file in `recent` may have been changed: seconds, or a number with s, m, h, d or w.
     #[arg(long, value_name = "AGE", default_value = "1d", value_parser = age)]
     pub(super) recent: Duration,
-    /// Print the paths of what --report lists, or of what --dedupe --dry-run would change, or what --print-chosen prints, each ended by a NUL, and nothing else: for
-    /// `xargs -0`. An empty path ends each group of equal files.
+    /// Print the paths of what --report lists, or of what --dedupe --dry-run would change, or what
+    /// --print-chosen prints, each ended by a NUL, and nothing else: for `xargs -0`. An empty path
+    /// ends each group of equal files.
     #[arg(long)]
     pub(super) print0: bool,
 }

@@ -18,7 +18,8 @@ pub(super) struct View {
     /// Show whole paths, and no lines of a tree.
     #[arg(long)]
     full_paths: bool,
-    /// Show what lies in each directory itself, and not in a directory below it, as a row `(files)`.
+    /// Show what lies in each directory itself, and not in a directory below it, as a row
+    /// `(files)`.
     #[arg(long, conflicts_with = "all")]
     own_files: bool,
     /// Show sizes in powers of 1024, in powers of 1000, or in bytes.

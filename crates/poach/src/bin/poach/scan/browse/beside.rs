@@ -1,4 +1,5 @@
-//! What the browser does beside its list: a search of the whole tree, and other programs on its terminal.
+//! What the browser does beside its list: a search of the whole tree, and other programs on its
+//! terminal.
 
 use std::path::PathBuf;
 

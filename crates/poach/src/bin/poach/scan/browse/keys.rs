@@ -88,7 +88,8 @@ pub(super) fn is_gone() -> bool {
 ///
 /// If the terminal cannot be read, or is gone.
 pub(super) fn input(wait: Duration) -> io::Result<Input> {
-    // What was read with the last key may hold more of them, for which the terminal has nothing to read any more.
+    // What was read with the last key may hold more of them, for which the terminal has nothing to
+    // read any more.
     let readable = wait_for_terminal(Duration::ZERO)?;
     if !event::poll(Duration::ZERO)? {
         let readable = readable || wait_for_terminal(wait)?;

@@ -1,4 +1,5 @@
-//! What other programs do with a path: open it, keep it as what was copied, show what is in it; and a shell.
+//! What other programs do with a path: open it, keep it as what was copied, show what is in it; and
+//! a shell.
 
 use std::env;
 use std::ffi::OsString;
@@ -72,8 +73,8 @@ pub(super) fn shell(directory: &Path) -> io::Result<()> {
     run.map_err(|error| named(&shell, &error))
 }
 
-/// Shows what is in a file by the user's pager, or else by `less` or `more`. What there is to say of it. `read_only`: `less` runs
-/// nothing then and writes nothing.
+/// Shows what is in a file by the user's pager, or else by `less` or `more`. What there is to say
+/// of it. `read_only`: `less` runs nothing then and writes nothing.
 ///
 /// # Errors
 ///

@@ -15,8 +15,9 @@
 //! compared is what goes. What is moved to the trash is looked at once more when it is there, and brought back if it is not what
 //! was meant.
 //!
-//! While a directory is listed one handle is open for each level, so what is deeper than [`DEEPEST`] is refused before anything
-//! goes. A plan holds no handle: a directory is opened again by the way to it, and is refused if it is another one by then.
+//! While a directory is listed one handle is open for each level, so what is deeper than
+//! [`DEEPEST`] is refused before anything goes. A plan holds no handle: a directory is opened again
+//! by the way to it, and is refused if it is another one by then.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;
@@ -329,7 +330,8 @@ struct Open {
 }
 
 impl Opened {
-    /// How many are open at most: a copy, and the file that stays of each group, are in different ones.
+    /// How many are open at most: a copy, and the file that stays of each group, are in different
+    /// ones.
     const MOST: usize = 8;
 
     /// The directory that the last of some names is in, that name, and whether it is a link by that directory's list.

@@ -149,7 +149,8 @@ impl Page {
         is_all
     }
 
-    /// Measures equal files by something else. Whether that is all there is to it; any other report is made again.
+    /// Measures equal files by something else. Whether that is all there is to it; any other report
+    /// is made again.
     pub(super) fn measure_by(&mut self, scan: &Scan, measure: Measure) -> bool {
         if let Some(equal) = &mut self.equal {
             equal.measure = measure;

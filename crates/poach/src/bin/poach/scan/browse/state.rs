@@ -52,7 +52,8 @@ pub(super) struct Question {
     pub(super) act: Act,
     pub(super) lines: Vec<String>,
     pub(super) top: usize,
-    /// How many of the next keys were typed before it is shown, once that is known. A `y` among them is no answer to it.
+    /// How many of the next keys were typed before it is shown, once that is known. A `y` among
+    /// them is no answer to it.
     pub(super) ahead: Option<usize>,
 }
 
@@ -309,8 +310,8 @@ impl Browser {
         self.list();
     }
 
-    /// The directory that a shell begins in: the one that is shown, or of a list of entries the one that the marked entry is or lies
-    /// in. No names, if there is none.
+    /// The directory that a shell begins in: the one that is shown, or of a list of entries the one
+    /// that the marked entry is or lies in. No names, if there is none.
     pub(super) fn directory(&self) -> Names {
         if self.tab == 0 && self.found.is_none() && !self.way.is_empty() {
             return self.names().map(<[u8]>::to_vec).collect();

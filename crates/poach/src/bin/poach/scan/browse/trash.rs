@@ -76,7 +76,8 @@ impl Bins {
 }
 
 impl Trashed {
-    /// Moves an entry from `within`, which is `parent`, to the trash, if it is what was listed still.
+    /// Moves an entry from `within`, which is `parent`, to the trash, if it is what was listed
+    /// still.
     ///
     /// # Errors
     ///

@@ -10,7 +10,8 @@
 //! (`renameat2`): at no moment is there no file under the name, and a crash leaves at worst the
 //! other one as `.poach-…` beside it. What was exchanged is then looked at, and brought back if it
 //! is not what was compared; only then is it deleted. Where a file system knows no exchange, a
-//! moment is left between the last look and the rename, as in [`remove`](crate::scan::item::remove).
+//! moment is left between the last look and the rename, as in
+//! [`remove`](crate::scan::item::remove).
 //!
 //! Numbers do not tell all copies from the file that stays: overlayfs, bindfs, sshfs and others
 //! show one file under another device. So what is to be deleted is renamed to `.poach-…` beside its

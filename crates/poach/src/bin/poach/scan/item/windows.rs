@@ -31,7 +31,8 @@ pub(in super::super) fn see(within: &Handle, name: &CString) -> io::Result<Seen>
     Ok(Seen { identity, is_directory, names: meta.links, bytes: meta.disk })
 }
 
-/// Where a file system keeps it: this one keeps entries in the order of their names, in which they are listed.
+/// Where a file system keeps it: this one keeps entries in the order of their names, in which they
+/// are listed.
 pub(in super::super) fn place(_: &Identity) -> u64 {
     0
 }

@@ -1,12 +1,14 @@
 //! Deleting what a plan lists, by several threads if it is much.
 //!
-//! What is to go is divided into units: what goes of one directory and is no directory. Each thread takes the next unit, in the
-//! order of the plan. A directory goes once its unit and the directories in it are gone: whichever thread finishes the last of
-//! them removes it, and so on upwards. So no thread waits for another, and each has only a few handles open, however much goes.
-//! One directory is one thread's, because the kernel lets one at a time take names out of it: two of them on ext4 took twice the
-//! processor time of one, for its lock.
+//! What is to go is divided into units: what goes of one directory and is no directory. Each thread
+//! takes the next unit, in the order of the plan. A directory goes once its unit and the
+//! directories in it are gone: whichever thread finishes the last of them removes it, and so on
+//! upwards. So no thread waits for another, and each has only a few handles open, however much
+//! goes. One directory is one thread's, because the kernel lets one at a time take names out of it:
+//! two of them on ext4 took twice the processor time of one, for its lock.
 //!
-//! Each thread ends at the first entry that any of them could not delete, or once it was stopped; the entry in hand goes.
+//! Each thread ends at the first entry that any of them could not delete, or once it was stopped;
+//! the entry in hand goes.
 
 use std::collections::VecDeque;
 use std::io;
@@ -134,7 +136,8 @@ impl<'r, 'p> Run<'r, 'p> {
         run
     }
 
-    /// Adds a directory of the chosen one that was added last: first what is deepest, as it goes first.
+    /// Adds a directory of the chosen one that was added last: first what is deepest, as it goes
+    /// first.
     fn add(&mut self, item: &'p Item, within: Place) {
         let (number, chosen) = (self.directories.len(), self.wholes.len() - 1);
         let directory = Directory { item, within, chosen, left: AtomicUsize::new(0) };
@@ -160,7 +163,8 @@ impl<'r, 'p> Run<'r, 'p> {
     /// Ends it, for a reason. The first one is told.
     fn end(&self, error: io::Error) {
         self.outcome().error.get_or_insert(error);
-        // Relaxed, here and below: what the others see is only that they need not go on, and the counts are for people to watch.
+        // Relaxed, here and below: what the others see is only that they need not go on, and the
+        // counts are for people to watch.
         self.ended.store(true, Ordering::Relaxed);
     }
 
@@ -264,14 +268,16 @@ impl Open<'_, '_> {
         self.finish(number)
     }
 
-    /// Takes note that the unit of a directory, or a directory in it, is gone. What nothing is left in goes, and so on upwards.
+    /// Takes note that the unit of a directory, or a directory in it, is gone. What nothing is left
+    /// in goes, and so on upwards.
     fn finish(&mut self, mut number: usize) -> io::Result<()> {
         let run = self.run;
         loop {
             let directory = &run.directories[number];
             // Not open any more before it may go: Windows keeps the name of what is open.
             self.close(Place::Directory(number));
-            // AcqRel: what every other thread has deleted in it is gone for the one that finds nothing left.
+            // AcqRel: what every other thread has deleted in it is gone for the one that finds
+            // nothing left.
             if directory.left.fetch_sub(1, Ordering::AcqRel) > 1 {
                 return Ok(());
             }

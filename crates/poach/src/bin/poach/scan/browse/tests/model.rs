@@ -122,7 +122,8 @@ fn walk_again(browser: &mut Browser, names: &Names, roots: &[&Path]) {
     browser.changed();
 }
 
-/// Chooses some entries of the tree, or of the tab of duplicates some copies. Whether they may be deleted.
+/// Chooses some entries of the tree, or of the tab of duplicates some copies. Whether they may be
+/// deleted.
 fn choose(browser: &mut Browser, random: &mut Random, all: &[Names], copies: bool) -> bool {
     browser.chosen.clear();
     browser.tab = if copies { Report::ALL.len() } else { 0 };
@@ -141,8 +142,8 @@ fn choose(browser: &mut Browser, random: &mut Random, all: &[Names], copies: boo
     !browser.chosen.is_empty()
 }
 
-/// Of one given path or two, with files that have names in both: plain deletions, copies in the tab of duplicates, deletions that are
-/// stopped midway, and directories that are walked again.
+/// Of one given path or two, with files that have names in both: plain deletions, copies in the tab
+/// of duplicates, deletions that are stopped midway, and directories that are walked again.
 #[test]
 fn figures_after_deletions_and_refreshes_are_those_of_a_fresh_walk() {
     let (mut stopped, mut of_copies) = (0, 0);
