@@ -27,9 +27,6 @@ pub(crate) fn names_in(source: &str) -> Result<Vec<String>> {
     Ok(tokens::flatten(source)?.into_iter().map(|token| token.text).collect())
 }
 
-/// The most lines that a file may have: past two thirds of it, ask whether it should be two.
-const LONGEST_FILE: usize = 600;
-
 /// Words that mark a comment as a promise. Put together here, so that this file does not hold them.
 const PROMISES: [&str; 3] = [concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 
@@ -110,11 +107,6 @@ fn check_file(path: &str, source: &str, findings: &mut Vec<Finding>) -> Result<(
         if comment.split(|c: char| !c.is_alphanumeric()).any(|word| PROMISES.contains(&word)) {
             found(at + 1, "nothing-unfinished", "what is not done does not stand in a comment");
         }
-    }
-    let lines = source.lines().count();
-    if lines > LONGEST_FILE {
-        let advice = format!("{lines} lines, of {LONGEST_FILE} at most: make it two files");
-        found(lines, "files-are-short", &advice);
     }
     Ok(())
 }
@@ -274,17 +266,6 @@ mod tests {
                 "{source}"
             );
         }
-    }
-
-    #[test]
-    fn a_file_that_is_too_long() {
-        let longest = "//\n".repeat(LONGEST_FILE);
-        assert_eq!(found("crates/poach/src/a.rs", &longest), NOTHING);
-        let longer = "//\n".repeat(LONGEST_FILE + 1);
-        assert_eq!(
-            found("crates/poach/src/a.rs", &longer),
-            ["crates/poach/src/a.rs:601 files-are-short"]
-        );
     }
 
     #[test]
