@@ -7,7 +7,7 @@ mod report;
 use std::num::NonZeroU64;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use poach_explore::litmus::TESTS;
@@ -202,9 +202,12 @@ fn policy_kind(name: &str) -> PyResult<PolicyKind> {
 /// The scenes of one queue, until one is violated.
 fn one(question: &Question) -> Result<String> {
     let policy = question.kind.with(question.delta);
-    let mut runs = Vec::new();
+    let (began, mut runs) = (Instant::now(), Vec::new());
     for (scene, scenario) in &question.scenes {
-        let report = explore(question.queue.algorithm, policy, scenario, &question.config);
+        // The time is for all of them.
+        let max_time = question.config.max_time.map(|most| most.saturating_sub(began.elapsed()));
+        let left = Config { max_time, ..question.config.clone() };
+        let report = explore(question.queue.algorithm, policy, scenario, &left);
         let violated = matches!(report.verdict, Verdict::Violation(_));
         runs.push(Run { scene, report });
         if violated || question.config.stop.load(Ordering::Relaxed) {
@@ -230,19 +233,20 @@ fn all(config: &Config, quick: bool) -> Result<String> {
     let extent = if quick { Extent::Quick } else { Extent::Usual };
     let cases = matrix::cases(extent);
     let mut rows = Vec::new();
-    let began = std::time::Instant::now();
+    let began = Instant::now();
     for case in &cases {
         let left = config.max_time.map(|most| most.saturating_sub(began.elapsed()));
         let stopped = || config.stop.load(Ordering::Relaxed);
         if stopped() || left == Some(Duration::ZERO) {
             break;
         }
-        let config =
-            Config { stop: Arc::clone(&config.stop), outlives_aborts: true, ..case.config() };
+        let own = case.config();
+        let max_time = left.into_iter().chain(own.max_time).min();
+        let own = Config { stop: Arc::clone(&config.stop), outlives_aborts: true, max_time, ..own };
         // In a thread of its own, since a panic that cannot unwind is the last that a thread explores.
-        let report: Report = std::thread::scope(|scope| scope.spawn(|| case.run(&config)).join())
+        let report: Report = std::thread::scope(|scope| scope.spawn(|| case.run(&own)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        if stopped() {
+        if stopped() || config.max_time.is_some_and(|most| began.elapsed() >= most) {
             break;
         }
         rows.push(CaseRow::of(case, &report));

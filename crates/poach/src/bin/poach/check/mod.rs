@@ -8,7 +8,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use poach_explore::litmus::TESTS;
@@ -168,9 +168,12 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
             )?;
         }
     }
-    let mut runs = Vec::new();
+    let (began, mut runs) = (Instant::now(), Vec::new());
     for (scene, scenario) in scenes {
-        let report = check(queue.algorithm, policy, &scenario, &config);
+        // The time is for all of them.
+        let max_time = config.max_time.map(|most| most.saturating_sub(began.elapsed()));
+        let left = Config { max_time, ..config.clone() };
+        let report = check(queue.algorithm, policy, &scenario, &left);
         let violated = matches!(report.verdict, Verdict::Violation(_));
         runs.push(Run { scene, report });
         if violated || stop.load(Ordering::Relaxed) {
