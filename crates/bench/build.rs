@@ -67,7 +67,8 @@ fn name_words(root: &Path) {
     for directory in [
         "crates/deque/src",
         "crates/pool/src",
-        "crates/runtime/src/scheduler",
+        "crates/runtime/src/sleep",
+        "crates/runtime/src/worker",
         "crates/bench/src/suites/simulate",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());

@@ -46,62 +46,75 @@
 //! | registry | what the workers of a pool share |
 #![doc = include_str!("readme.md")]
 
-mod api;
+mod blocking;
+mod broadcast;
+mod cancel;
 #[cfg(doctest)]
 mod compile_fail;
-mod job;
-mod observe;
+mod context;
+#[doc(hidden)]
+pub mod foreign;
+mod handle;
+mod interrupt;
+mod join;
+mod methods;
+mod parallel;
 mod pool;
-mod scheduler;
+mod scope;
+mod shared;
+mod sleep;
+mod spawn;
+mod stats;
+mod system;
+mod task;
 pub mod topology;
+pub mod trace;
+mod worker;
 
 /// The scheduler's parts that are generic over memory, clock and worker, for `poach-bench`, which runs them in simulated time. No stable interface.
 #[doc(hidden)]
 pub mod generic {
-    pub use crate::scheduler::asked::Asked;
-    pub use crate::scheduler::clock::Clock;
-    pub use crate::scheduler::deque_events::Wakes;
-    pub use crate::scheduler::lookout::Lookout;
-    pub use crate::scheduler::search::{GivesWay, Looking, Search, Searcher, steal};
-    pub use crate::scheduler::sleep::wake_policy::WakePolicy;
-    pub use crate::scheduler::sleep::{Caller, Parking, Sleep};
-    pub use crate::scheduler::steal_backoff::StealBackoff;
-    pub use crate::scheduler::unrestricted::Unrestricted;
-    pub use crate::scheduler::victim_order::{Random, VictimOrder};
+    pub use crate::shared::victims::{Random, VictimOrder};
+    pub use crate::sleep::clock::Clock;
+    pub use crate::sleep::events::Wakes;
+    pub use crate::sleep::wake_policy::WakePolicy;
+    pub use crate::sleep::{Caller, Parking, Sleep};
+    pub use crate::worker::asked::Asked;
+    pub use crate::worker::idle::{GivesWay, Looking, Search, Searcher, steal};
+    pub use crate::worker::lookout::Lookout;
+    pub use crate::worker::steal_backoff::StealBackoff;
+    pub use crate::worker::unrestricted::Unrestricted;
 }
 
-pub use api::blocking::blocking;
-pub use api::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
-pub use api::cancel::{CancellationToken, Cancelled, DropGuard};
-pub use api::collect::{
-    par_bridge, par_for_init, par_map, par_map_init, try_par_for, try_par_map, try_par_reduce,
-};
-pub use api::context::{
+pub use crate::blocking::blocking;
+pub use crate::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
+pub use crate::cancel::{CancellationToken, Cancelled, DropGuard};
+pub use crate::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
     max_num_threads, yield_local, yield_now,
 };
-pub use api::grain::Grain;
-pub use api::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
-pub use api::index::Index;
-pub use api::interrupt::{check, interrupt};
-pub use api::items::Items;
-pub use api::join::{FnContext, join, join_context, join_context_or, join_or, worker};
-pub use api::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
-pub use api::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
-pub use api::sort::{
+pub use crate::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
+pub use crate::interrupt::{check, interrupt};
+pub use crate::join::{FnContext, join, join_context, join_context_or, join_or, worker};
+pub use crate::parallel::collect::{
+    par_bridge, par_for_init, par_map, par_map_init, try_par_for, try_par_map, try_par_reduce,
+};
+pub use crate::parallel::grain::Grain;
+pub use crate::parallel::index::Index;
+pub use crate::parallel::items::Items;
+pub use crate::parallel::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
+pub use crate::parallel::sort::{
     par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
     par_sort_unstable_by_key,
 };
-pub use api::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
-#[doc(hidden)]
-pub use job::foreign;
-pub use job::token::Worker;
-pub use observe::stats::{Stats, WorkerStats};
-pub use observe::trace;
+pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
+pub use crate::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
 pub use pool::build_error::{BuildError, MAX_THREADS};
 pub use pool::threads::ThreadBuilder;
 pub use pool::{Builder, ThreadPool, global, global_if_made, set_global_builder};
-pub use scheduler::registry::{Priority, SpawnOrder};
-pub use scheduler::victim_order::Victims;
-pub use scheduler::waiting::Waiting;
+pub use shared::victims::Victims;
+pub use shared::waiting::Waiting;
+pub use shared::{Priority, SpawnOrder};
+pub use stats::{Stats, WorkerStats};
+pub use task::token::Worker;
 pub use topology::{Placement, Topology, TopologyError};

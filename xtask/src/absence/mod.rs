@@ -136,11 +136,11 @@ mod tests {
             ["crates/bench/src/fib.rs:2 unsafe-in-listed-modules"]
         );
         assert_eq!(
-            found("crates/runtime/src/jobs.rs", source),
-            ["crates/runtime/src/jobs.rs:2 unsafe-in-listed-modules"]
+            found("crates/runtime/src/tasks.rs", source),
+            ["crates/runtime/src/tasks.rs:2 unsafe-in-listed-modules"]
         );
-        assert_eq!(found("crates/runtime/src/job.rs", source), NOTHING);
-        assert_eq!(found("crates/runtime/src/job/slot.rs", source), NOTHING);
+        assert_eq!(found("crates/runtime/src/task.rs", source), NOTHING);
+        assert_eq!(found("crates/runtime/src/task/slot.rs", source), NOTHING);
         assert_eq!(found("crates/memory/src/a.rs", source), NOTHING);
         assert_eq!(found("crates/explore/src/memory.rs", source), NOTHING);
         assert_eq!(found("far/src/mpi/raw.rs", source), NOTHING);

@@ -20,8 +20,8 @@ pub(crate) struct Rule {
 pub(crate) const RULES: [Rule; 10] = [
     Rule {
         name: "unsafe-in-listed-modules",
-        advice: "`unsafe` stands only in memory, deque, pool, runtime/job, scan/sys, \
-                 measure/capacity, capi, far/mpi/raw, compat's observe, its test of forks and the modules that vouch for a memory or a bound: \
+        advice: "`unsafe` stands only in memory, deque, pool, runtime's foreign, join, pool/guests, \
+                 system, task, worker/current and worker/tally, scan/sys, measure/capacity, capi, far/mpi/raw, compat's observe, its test of forks and the modules that vouch for a memory or a bound: \
                  wrap the operation there",
         concerns: |path| !may_hold_unsafe(path),
         tests_too: true,
@@ -195,18 +195,24 @@ fn is_library(path: &str) -> bool {
 
 fn may_hold_unsafe(path: &str) -> bool {
     const CRATES: [&str; 4] = ["crates/memory/", "crates/deque/", "crates/pool/", "capi/"];
-    const MODULES: [&str; 7] = [
+    const MODULES: [&str; 13] = [
         "compat/rayon-core/src/observe",
         "compat/rayon-core/tests/poach",
         "crates/bench/src/fork/on_queue/job",
         "crates/measure/src/capacity",
-        "crates/runtime/src/job",
+        "crates/runtime/src/foreign",
+        "crates/runtime/src/join",
+        "crates/runtime/src/pool/guests",
+        "crates/runtime/src/system",
+        "crates/runtime/src/task",
+        "crates/runtime/src/worker/current",
+        "crates/runtime/src/worker/tally",
         "crates/scan/src/sys",
         "far/src/mpi/raw",
     ];
     /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely on, or that it
     /// does not on purpose.
-    const VOUCHING: [&str; 10] = [
+    const VOUCHING: [&str; 11] = [
         "crates/bench/src/suites/simulate/forks/stack",
         "crates/bench/src/promise",
         "crates/bench/tests/promise",
@@ -216,7 +222,8 @@ fn may_hold_unsafe(path: &str) -> bool {
         "crates/measure/src/trial",
         "crates/mutants/src/promise",
         "crates/poach/src/bin/poach/promise",
-        "crates/runtime/src/scheduler/sleep/model",
+        "crates/runtime/src/sleep/models",
+        "crates/runtime/src/worker/models",
     ];
     CRATES.iter().any(|at| path.starts_with(at))
         || MODULES.iter().chain(&VOUCHING).any(|module| {

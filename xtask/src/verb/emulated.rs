@@ -33,8 +33,10 @@ pub(crate) struct Platform {
 }
 
 /// Of the runtime's own tests, those of its source on the simulated machine.
-const MODELS: (&str, &str) =
-    ("poach-runtime lib::job::whole::", "models of a simulated machine, the same on each platform");
+const MODELS: (&str, &str) = (
+    "poach-runtime lib::worker::models::",
+    "models of a simulated machine, the same on each platform",
+);
 
 const THREADS_OF_ITS_OWN: (&str, &str) = (
     "poach-memory early",
@@ -60,11 +62,11 @@ pub(crate) const AARCH64: Platform = Platform {
         ("poach-deque seccomp", NO_FILTERS),
         MODELS,
         (
-            "poach-runtime lib::job::forked::tests::children::a_pools_calls_panic_in_a_child",
+            "poach-runtime lib::system::process::tests::children::a_pools_calls_panic_in_a_child",
             NO_THREADS_OF_A_CHILD,
         ),
         (
-            "poach-runtime lib::job::forked::tests::children::a_child_does_not_wait_for_the_global_pool_that_its_parent_was_making",
+            "poach-runtime lib::system::process::tests::children::a_child_does_not_wait_for_the_global_pool_that_its_parent_was_making",
             NO_THREADS_OF_A_CHILD,
         ),
         (
@@ -108,7 +110,7 @@ pub(crate) const WINE: Platform = Platform {
     left_out: &[
         MODELS,
         (
-            "poach-runtime lib::model::",
+            "poach-runtime lib::models::",
             "models of loom, of which some are to panic: Wine does not unwind the stacks that loom makes",
         ),
         ("poach-runtime messages", "it runs the compiler, which builds for another platform"),

@@ -128,7 +128,7 @@ fn run_tests(how: How, quick: bool) -> Result<u64> {
     } else {
         let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
         // Models of simulated machines, the same with a barrier and without.
-        let skips = ["--", "--skip", "model", "--skip", "job::whole"];
+        let skips = ["--", "--skip", "model"];
         passed += cargo("test --lib --tests").args(packages).args(skips).run_tests(what)?;
         let tests = OF_DEQUE.iter().flat_map(|test| ["--test", test]);
         passed += cargo("test --package poach-deque").args(tests).run_tests(what)?;

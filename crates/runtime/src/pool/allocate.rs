@@ -9,18 +9,18 @@ use poach_memory::{CachePadded, membarrier};
 use rustix::process::{Resource, getrlimit};
 
 use super::build_error::BuildError;
-use super::handlers::Handlers;
-use crate::job::current::Local;
+use crate::shared::handlers::Handlers;
+use crate::shared::victims::Plan;
+use crate::shared::{Parts, Registry, Remote, Spawns, WaitPolicy};
+use crate::sleep::Sleep;
+use crate::sleep::events::DequeEvents;
+use crate::sleep::parking::ThreadParking;
+use crate::sleep::wake_policy::WakePolicy;
+use crate::stats::watch::Watch;
 #[cfg(all(target_os = "linux", not(miri)))]
-use crate::job::forked::PerProcess;
-use crate::job::reserved::Reserved;
-use crate::observe::watch::Watch;
-use crate::scheduler::deque_events::DequeEvents;
-use crate::scheduler::registry::{Parts, Registry, Remote, Spawns, WaitPolicy};
-use crate::scheduler::sleep::Sleep;
-use crate::scheduler::sleep::parking::ThreadParking;
-use crate::scheduler::sleep::wake_policy::WakePolicy;
-use crate::scheduler::victim_order::Plan;
+use crate::system::process::PerProcess;
+use crate::system::reserved::Reserved;
+use crate::worker::current::Local;
 
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;

@@ -8,7 +8,7 @@ use poach_deque::CapacityError;
 use poach_deque::split::StackError;
 
 use super::environment;
-use crate::scheduler::sleep::guests;
+use crate::sleep::guests;
 use crate::topology::TopologyError;
 
 /// A pool never has more workers than this, spare ones included.

@@ -13,17 +13,17 @@ use super::allocate::{
 };
 use super::build_error::{BuildError, MAX_THREADS};
 use super::gate::Gate;
-use super::handlers::Handlers;
 use super::threads::{ThreadBuilder, WorkerSlot};
 use super::{ThreadPool, environment, global};
-use crate::job::current::Local;
-use crate::job::guests::Guests;
-use crate::scheduler::affinity;
-use crate::scheduler::registry::{SpawnOrder, WaitPolicy};
-use crate::scheduler::sleep::guests;
-use crate::scheduler::victim_order::{Plan, Victims};
-use crate::scheduler::waiting::{NESTING, Waiting};
+use crate::pool::guests::Guests;
+use crate::shared::handlers::Handlers;
+use crate::shared::victims::{Plan, Victims};
+use crate::shared::waiting::{NESTING, Waiting};
+use crate::shared::{SpawnOrder, WaitPolicy};
+use crate::sleep::guests;
+use crate::system::affinity;
 use crate::topology::{Placement, Topology};
+use crate::worker::current::Local;
 
 /// Threads from outside that may work for a pool at the same time, unless the builder says otherwise.
 const CALLERS: usize = 4;

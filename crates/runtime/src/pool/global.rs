@@ -7,7 +7,7 @@ use crossbeam_utils::atomic::AtomicCell;
 
 use super::build_error::BuildError;
 use super::{Builder, ThreadPool};
-use crate::job::forked::PerProcess;
+use crate::system::process::PerProcess;
 
 static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
 /// A word and no `OnceLock`, which a thread of the parent may be setting at a fork: the child would wait for it.

@@ -6,8 +6,7 @@ mod builder;
 mod environment;
 pub(crate) mod gate;
 mod global;
-pub(crate) mod handlers;
-mod methods;
+pub(crate) mod guests;
 pub(crate) mod threads;
 
 use std::fmt;
@@ -20,14 +19,14 @@ pub use global::{global, global_if_made, set_global_builder};
 
 use build_error::BuildError;
 
-use crate::job::current::Local;
-use crate::job::guests::Guests;
-use crate::job::shared::Shared;
-use crate::job::token::Worker;
-use crate::job::unwind::dispose;
-use crate::scheduler::latch::Signal;
-use crate::scheduler::registry::{Priority, Registry};
-use crate::scheduler::sleep::Caller;
+use crate::pool::guests::Guests;
+use crate::shared::{Priority, Registry};
+use crate::sleep::Caller;
+use crate::task::frame::Shared;
+use crate::task::panic::dispose;
+use crate::task::token::Worker;
+use crate::worker::current::Local;
+use crate::worker::signal::Signal;
 
 /// A pool of workers.
 ///

@@ -5,16 +5,16 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use crate::api::blocking;
-use crate::job::current::Local;
-use crate::job::unwind::dispose;
+use crate::blocking;
 use crate::pool::build_error::BuildError;
 use crate::pool::gate::Place;
-use crate::pool::handlers::IndexHandler;
 use crate::pool::{Builder, ThreadPool, environment};
-use crate::scheduler::affinity;
-use crate::scheduler::registry::{Registry, Spawns};
-use crate::scheduler::waiting::CallStack;
+use crate::shared::handlers::IndexHandler;
+use crate::shared::waiting::CallStack;
+use crate::shared::{Registry, Spawns};
+use crate::system::affinity;
+use crate::task::panic::dispose;
+use crate::worker::current::Local;
 
 /// A worker's slot in a registry, for the thread that takes it.
 pub(crate) struct WorkerSlot {

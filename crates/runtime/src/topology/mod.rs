@@ -17,8 +17,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use crate::job::forked::PerProcess;
-use crate::scheduler::affinity;
+use crate::system::affinity;
+use crate::system::process::PerProcess;
 
 pub use placement::Placement;
 

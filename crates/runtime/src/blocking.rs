@@ -1,0 +1,144 @@
+//! Spare workers: for a worker that blocks outside of the pool, another thread works meanwhile.
+//!
+//! A pool built with spares has that many threads more than it works with. They hold slots of their
+//! own, with their own deques, beyond the regular ones, and wait among the [`Spares`](crate::shared::spares::Spares), not
+//! among the sleeping workers, so that nobody wakes one by chance. A worker that enters [`blocking`] lends one out, if
+//! one is left: it works like any other until the loan is over, ends the task that it is in, and comes back (or is
+//! lent again before it has). For that time the pool may have one thread at work too many; the lender goes on at
+//! once, since what the spare runs may be waiting for it.
+//!
+//! What the blocked worker has pushed, and pushes while it blocks, others expose.
+
+use poach_memory::Ordering;
+
+use crate::shared::Registry;
+use crate::shared::spares::Loan;
+use crate::worker::current::Local;
+
+/// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
+///
+/// For waits that the pool does not know of: for a file, a lock, a channel. A spare worker is there only if the pool was built with
+/// [`spares`](crate::Builder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
+/// outside that runs a region, no spare is needed: the worker that stands aside for it works meanwhile.
+///
+/// The other workers can take the tasks that this one has spawned and not started, those that `f` spawns too.
+///
+/// A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool runs no other task, so `f` may hold a lock across it. Joins and scopes in `f`
+/// run other tasks, as always. A spare worker has an index of its own, not below the pool's number of threads.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let pool = poach::ThreadPool::builder().threads(1).spares(1).build()?;
+/// let (send, receive) = std::sync::mpsc::channel();
+/// let answer = pool.install(move || {
+///     let _ = poach::spawn(move || send.send(42));
+///     // The only regular worker waits for what a worker of its pool must send.
+///     poach::blocking(|| receive.recv())
+/// });
+/// assert_eq!(answer, Ok(42));
+/// # Ok::<(), poach::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// With `f`'s payload, if `f` panics.
+#[doc(alias = "block_in_place")]
+pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
+    Local::with(|local| {
+        let _answers = local.map(Answers);
+        let _still = local.map(|local| local.set_blocks(true));
+        let _loan = local.and_then(Lent::new);
+        let _dozing = local.filter(|local| local.is_guest()).map(|guest| {
+            guest.hand_over();
+            guest.dozes()
+        });
+        f()
+    })
+}
+
+/// A spare that works for a worker that blocks, until dropped.
+struct Lent<'l> {
+    local: &'l Local,
+    loan: Loan,
+    slot: usize,
+}
+
+impl<'l> Lent<'l> {
+    fn new(local: &'l Local) -> Option<Lent<'l>> {
+        let registry = &local.registry;
+        if !registry.has_spares() || local.is_guest() {
+            return None;
+        }
+        let (slot, loan) = registry.spares.lend()?;
+        local.hand_over();
+        Some(Lent { local, loan, slot: registry.threads + slot })
+    }
+}
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        // Release: what the lender did is seen by the spare, whose next lender hands it on. It is line P1
+        // of sleep/README.md.
+        self.loan.store(1, Ordering::Release);
+        self.local.registry.sleep.wake(self.slot);
+    }
+}
+
+/// Answers calls when it is dropped, after the loan: interrupts wait for workers that block.
+struct Answers<'l>(&'l Local);
+
+impl Drop for Answers<'_> {
+    fn drop(&mut self) {
+        self.0.answer_calls();
+    }
+}
+
+/// What a spare worker's thread does.
+pub(crate) fn main_loop(local: &Local) {
+    let registry: &Registry = &local.registry;
+    let slot = local.index - registry.threads;
+    while let Some(loan) = registry.spares.next_loan(slot) {
+        // Acquire: pairs with the lender's return. Line S5.
+        let over = || loan.load(Ordering::Acquire) != 0;
+        local.work_for_lender(&over);
+        loop {
+            local.answer_calls();
+            local.hand_over();
+            if registry.spares.come_back(slot, || local.remote().calls.is_empty()) {
+                break;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+
+    use super::*;
+    use crate::{ThreadPool, spawn_detached};
+
+    /// Others could take what it leaves, but for a task that nobody can expose.
+    #[test]
+    fn a_spare_hands_over_what_it_has_spawned_before_it_goes_back() {
+        let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
+        let registry = pool.registry();
+        let (tell, spawned) = mpsc::channel();
+        let (go, is_back) = mpsc::channel();
+        pool.install(move || {
+            spawn_detached(move || {
+                (0..5).for_each(|_| spawn_detached(|| ()));
+                tell.send(()).unwrap();
+                is_back.recv().unwrap();
+            });
+            blocking(|| spawned.recv().unwrap());
+            go.send(()).unwrap();
+            while registry.spares.idle() == 0 {
+                thread::yield_now();
+            }
+            let spare = &registry.workers[1];
+            assert!(spare.spawns.is_empty() && registry.has_injected());
+        });
+    }
+}

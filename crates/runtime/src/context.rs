@@ -1,0 +1,95 @@
+//! Questions of a thread about itself, and yields.
+
+use crate::pool::build_error::MAX_THREADS;
+use crate::pool::global;
+use crate::worker::current::Local;
+
+/// What a yield came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Yield {
+    /// A task was found and run.
+    Executed,
+    /// None was found.
+    Idle,
+}
+
+impl Yield {
+    fn of(executed: bool) -> Yield {
+        if executed { Yield::Executed } else { Yield::Idle }
+    }
+}
+
+/// Runs one other task, this worker's or another's, if there is one. `None` on a thread that is no
+/// worker.
+///
+/// For a task that waits for something that another task of the pool will do. The other task runs on top of the caller, on the same call stack, and the
+/// call returns when it has ended. It may be any task, even one that waits for the caller, and then neither ever ends: tasks that wait for each
+/// other should [join](crate::JoinHandle::join) handles instead. Once half of the worker's call stack is in use, only one yield in a thousand runs
+/// a task, and the others return [`Idle`](Yield::Idle). A yield is a point at which the worker can be [interrupted](crate::interrupt()).
+///
+/// ```
+/// # use poach_runtime as poach;
+/// use std::sync::atomic::{AtomicBool, Ordering};
+/// use poach::{ThreadPool, Yield, yield_now};
+///
+/// let pool = ThreadPool::builder().threads(1).build()?;
+/// assert_eq!(yield_now(), None);
+/// pool.install(|| {
+///     assert_eq!(yield_now(), Some(Yield::Idle));
+///     drop(poach::spawn(|| ()));
+///     assert_eq!(yield_now(), Some(Yield::Executed));
+/// });
+/// # Ok::<(), poach::BuildError>(())
+/// ```
+pub fn yield_now() -> Option<Yield> {
+    Local::with(|local| local.map(|local| Yield::of(local.run_any())))
+}
+
+/// [`yield_now`], but runs only tasks that this worker itself has spawned.
+///
+/// Pending halves of a [`join`](crate::join()) are not spawned tasks, and are left to their join.
+pub fn yield_local() -> Option<Yield> {
+    Local::with(|local| {
+        local.map(|local| {
+            local.answer_calls();
+            Yield::of(!local.nesting_depth.refuses_yield() && local.run_own())
+        })
+    })
+}
+
+/// The number of workers of this thread's pool, or of the global one. Spare workers do not count.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let pool = poach::ThreadPool::builder().threads(3).build()?;
+/// assert_eq!(pool.install(poach::current_num_threads), 3);
+/// # Ok::<(), poach::BuildError>(())
+/// ```
+pub fn current_num_threads() -> usize {
+    Local::with(|local| match local {
+        Some(local) => local.registry.threads,
+        None => global().threads(),
+    })
+}
+
+/// This worker's index in its pool, from 0; `None` on a thread that is no worker.
+///
+/// The pool's regular workers have indices below [`current_num_threads`]. A spare worker that works for one in [`blocking`](crate::blocking()) has a
+/// higher one, and so has a thread from outside while it runs a region (see [`Builder::callers`](crate::Builder::callers)). All are below
+/// [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its index as long as it lives, a thread from outside as long as the region lasts.
+pub fn current_thread_index() -> Option<usize> {
+    Local::with(|local| local.map(|local| local.index))
+}
+
+/// Whether this worker has tasks of its own that have not ended: spawned ones not yet started, or
+/// halves of a join that is not complete. `None` on a thread that is no worker.
+///
+/// A task may ask this to decide whether to spawn more. The answer is an estimate: others steal meanwhile.
+pub fn current_thread_has_pending_tasks() -> Option<bool> {
+    Local::with(|local| local.map(Local::has_pending_tasks))
+}
+
+/// The largest number of workers that a pool can have: [`MAX_THREADS`].
+pub fn max_num_threads() -> usize {
+    MAX_THREADS
+}

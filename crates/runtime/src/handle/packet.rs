@@ -1,0 +1,336 @@
+//! What a spawned task and its handle share: first the closure, later what it came to.
+//!
+//! The task is *queued*, then *running*, then *ended*. The thread that takes its job out of the packet, under the lock,
+//! begins it, and alone uses the closure from then on:
+//!
+//! - the worker that comes upon it in a queue or an inbox, and runs it;
+//! - a worker of its pool that waits for it, and is to take nothing else: it runs it right there;
+//! - the thread that cancels it, and drops the closure at once; or the queue that is dropped with it.
+//!
+//! For all others it has begun, so that what is left of it in a queue does nothing.
+
+use std::any::Any;
+use std::mem;
+use std::num::NonZeroUsize;
+use std::panic::{RefUnwindSafe, UnwindSafe};
+use std::ptr::NonNull;
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::Waker;
+
+use super::error::JoinError;
+use crate::shared::handlers::Handlers;
+use crate::shared::{Awaitable, OpenPool, Registry};
+use crate::system::process::ForkGuard;
+use crate::task::panic::catch;
+use crate::worker::current::Local;
+use crate::worker::signal::Signal;
+use crate::worker::tally::Held;
+
+pub(crate) type Outcome<R> = Result<R, JoinError>;
+
+/// What a task belongs to until it has ended.
+pub(crate) trait TaskContext: Send + 'static {
+    /// Whether the task has a turn, before which no wait begins it but one that is to take nothing else.
+    const IN_ORDER: bool = false;
+    /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is the scope's.
+    const IN_SCOPE: bool = false;
+
+    fn registry(&self) -> &Arc<Registry>;
+}
+
+/// A pool, which waits for it.
+impl TaskContext for OpenPool {
+    #[inline(always)]
+    fn registry(&self) -> &Arc<Registry> {
+        OpenPool::registry(self)
+    }
+}
+
+/// A task of a pool that has a turn.
+pub(crate) struct InOrder(pub(crate) OpenPool);
+
+impl TaskContext for InOrder {
+    const IN_ORDER: bool = true;
+
+    #[inline(always)]
+    fn registry(&self) -> &Arc<Registry> {
+        self.0.registry()
+    }
+}
+
+impl TaskContext for Held {
+    const IN_SCOPE: bool = true;
+
+    fn registry(&self) -> &Arc<Registry> {
+        Held::registry(self)
+    }
+}
+
+/// A task as its handle knows it: the [`Packet`] of whatever closure. Each method is one call through the table, behind which
+/// all is in a place that is known.
+pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
+    fn fork_guard(&self) -> ForkGuard;
+    fn is_finished(&self) -> bool;
+    /// The worker `local` waits for the task: runs it, if it has not begun, and this one may. Returns whether it did.
+    fn run_on(&self, local: &Local) -> bool;
+    /// Ends a task that has not started as cancelled.
+    fn cancel(&self) -> bool;
+    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
+    fn wait_by(&self, waiter: Waiter) -> Option<Waiter>;
+    /// Whether the task is under way on the calling thread, below the caller, who is the first to wait for it.
+    fn is_below(&self) -> bool;
+    /// Whether the task has not ended, and whether its end wakes this one.
+    fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
+    /// The outcome of the task that has ended.
+    fn take(&self) -> Outcome<R>;
+    /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic hook has reported it.
+    fn detach(&self);
+}
+
+pub(crate) struct Packet<R, F, H> {
+    fork_guard: ForkGuard,
+    inner: Mutex<Inner<R, F, H>>,
+}
+
+struct Inner<R, F, H> {
+    state: State<R>,
+    waiter: Waiter,
+    /// The closure and its context, until the task begins.
+    job: Option<(F, H)>,
+    /// While the task runs, has a handle, and nobody waits by it; and the thread that runs it.
+    awaitable: Option<(Awaitable, Here)>,
+}
+
+enum State<R> {
+    /// Queued or running.
+    Pending,
+    Ended(Outcome<R>),
+    /// The outcome was handed out.
+    Taken,
+    /// The handle is gone, and the task has not ended.
+    Detached,
+}
+
+/// A thread, while it is there.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Here(NonZeroUsize);
+
+impl Here {
+    /// The calling thread.
+    fn get() -> Here {
+        thread_local!(static HERE: u8 = const { 0 });
+        HERE.with(|here| Here(NonNull::from(here).addr()))
+    }
+}
+
+pub(crate) enum Waiter {
+    Nobody,
+    /// A thread, in `join`.
+    Thread(Signal),
+    /// A future's task.
+    Task(Waker),
+}
+
+/// The task's side of a packet, until it runs. Dropped before, it cancels.
+pub(crate) struct Promise<R, F: FnOnce() -> R, H: TaskContext>(Option<Arc<Packet<R, F, H>>>);
+
+impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
+    /// A task of this closure, and its two sides.
+    #[inline(always)]
+    pub(crate) fn new(context: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
+        let fork_guard = context.registry().fork_guard;
+        let job = Some((closure, context));
+        let waiter = Waiter::Nobody;
+        let inner = Inner { state: State::Pending, waiter, job, awaitable: None };
+        let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
+        (Arc::clone(&packet), Promise(Some(packet)))
+    }
+
+    #[inline(always)]
+    fn lock(&self) -> MutexGuard<'_, Inner<R, F, H>> {
+        self.fork_guard.lock(&self.inner)
+    }
+
+    /// Runs the closure of the task that was begun, or drops it, if it is not to start any more, and gives the outcome to `end`, which
+    /// returns what nobody will ask for. Does not unwind. Tells `unheard` of a panic that nobody will ask for.
+    #[inline(always)]
+    fn run(
+        closure: F,
+        handlers: &Handlers,
+        starts: bool,
+        end: impl FnOnce(Outcome<R>) -> Option<Outcome<R>>,
+        unheard: impl FnOnce(Box<dyn Any + Send>),
+    ) {
+        if !starts {
+            handlers.told(|| drop(closure));
+            // A waker may panic here.
+            handlers.told(|| drop(end(Err(JoinError::cancelled()))));
+            return;
+        }
+        let outcome = catch(closure).map_err(JoinError::panicked);
+        // And here, and so may the destructor of a result that nobody wants.
+        handlers.told(|| match end(outcome) {
+            Some(Ok(result)) => drop(result),
+            // This task ran, so that it was not cancelled.
+            Some(Err(error)) => unheard(error.into_panic()),
+            None => {}
+        });
+    }
+
+    /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
+    #[inline(always)]
+    fn end(&self, outcome: Outcome<R>) -> Option<Outcome<R>> {
+        let mut inner = self.lock();
+        if !inner.is_pending() {
+            return Some(outcome);
+        }
+        inner.state = State::Ended(outcome);
+        let awaitable = inner.awaitable.take();
+        let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
+        // A waker is foreign code: not under the lock.
+        drop(inner);
+        drop(awaitable);
+        match waiter {
+            Waiter::Nobody => {}
+            Waiter::Thread(signal) => signal.set(),
+            Waiter::Task(waker) => waker.wake(),
+        }
+        None
+    }
+
+    fn cancel_queued(&self) -> bool {
+        let begun = self.lock().job.take();
+        let Some((closure, context)) = begun else {
+            return false;
+        };
+        context.registry().handlers.told(|| drop(closure));
+        drop(self.end(Err(JoinError::cancelled())));
+        true
+    }
+}
+
+impl<R, F, H> Inner<R, F, H> {
+    fn is_pending(&self) -> bool {
+        matches!(self.state, State::Pending)
+    }
+}
+
+impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, F, H> {
+    fn fork_guard(&self) -> ForkGuard {
+        self.fork_guard
+    }
+
+    fn is_finished(&self) -> bool {
+        !self.fork_guard.is_elsewhere()
+            && matches!(self.lock().state, State::Ended(_) | State::Taken)
+    }
+
+    fn run_on(&self, local: &Local) -> bool {
+        let begun = {
+            let mut inner = self.lock();
+            let lets = |(_, context): &(F, H)| local.begins(context.registry(), H::IN_ORDER);
+            if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
+        };
+        let Some((closure, context)) = begun else {
+            return false;
+        };
+        let handlers = &context.registry().handlers;
+        let starts = H::IN_SCOPE || !context.registry().is_dropping();
+        let end = |outcome| self.end(outcome);
+        // Its handle is there, so that somebody will ask.
+        local.run_awaited(|| Self::run(closure, handlers, starts, end, drop));
+        true
+    }
+
+    fn cancel(&self) -> bool {
+        self.cancel_queued()
+    }
+
+    fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
+        let mut inner = self.lock();
+        drop(inner.awaitable.take());
+        // An unwanted `waiter` is foreign: dropped after the lock, as an argument, which a closure would not leave it.
+        if inner.is_pending() { Some(mem::replace(&mut inner.waiter, waiter)) } else { None }
+    }
+
+    fn is_below(&self) -> bool {
+        matches!(&self.lock().awaitable, Some((_, runner)) if *runner == Here::get())
+    }
+
+    fn is_pending_for(&self, waker: &Waker) -> (bool, bool) {
+        let inner = self.lock();
+        let same = matches!(&inner.waiter, Waiter::Task(old) if old.will_wake(waker));
+        (inner.is_pending(), same)
+    }
+
+    fn take(&self) -> Outcome<R> {
+        let mut inner = self.lock();
+        match mem::replace(&mut inner.state, State::Taken) {
+            State::Ended(outcome) => outcome,
+            State::Taken => {
+                drop(inner);
+                panic!("a task's outcome is asked for a second time, after a poll had returned it");
+            }
+            _ => unreachable!("the task has ended, and this is its one handle"),
+        }
+    }
+
+    fn detach(&self) {
+        // In a child process the lock may be held by a thread that is not there.
+        if self.fork_guard.is_elsewhere() {
+            return;
+        }
+        let mut inner = self.lock();
+        drop(inner.awaitable.take());
+        // Mostly nothing is to be dropped.
+        if inner.is_pending() && matches!(inner.waiter, Waiter::Nobody) {
+            inner.state = State::Detached;
+            return;
+        }
+        let next = if inner.is_pending() { State::Detached } else { State::Taken };
+        let before = mem::replace(&mut inner.state, next);
+        let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
+        // Foreign destructors: not under the lock.
+        drop(inner);
+        drop((before, waiter));
+    }
+}
+
+impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
+    /// Runs the task, if nobody has begun it. Does not unwind. A panic that nobody will ask for is told to the pool, or
+    /// returned, for the scope.
+    #[inline(always)]
+    pub(crate) fn run(mut self) -> Option<Box<dyn Any + Send>> {
+        let packet = self.0.take()?;
+        let (job, is_detached) = {
+            let mut inner = packet.lock();
+            let job = inner.job.take();
+            let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
+            if nobody_waits && let Some((_, context)) = &job {
+                inner.awaitable = Some((context.registry().may_be_awaited(), Here::get()));
+            }
+            (job, matches!(inner.state, State::Detached))
+        };
+        let (closure, context) = job?;
+        let (handlers, mut for_scope) = (&context.registry().handlers, None);
+        let starts = H::IN_SCOPE || !context.registry().is_dropping();
+        // Without a handle nobody else has the packet.
+        let end = |outcome| if is_detached { Some(outcome) } else { packet.end(outcome) };
+        Packet::<R, F, H>::run(closure, handlers, starts, end, |payload| {
+            if H::IN_SCOPE {
+                for_scope = Some(payload);
+            } else {
+                handlers.panicked(payload);
+            }
+        });
+        for_scope
+    }
+}
+
+impl<R, F: FnOnce() -> R, H: TaskContext> Drop for Promise<R, F, H> {
+    fn drop(&mut self) {
+        if let Some(packet) = &self.0 {
+            packet.cancel_queued();
+        }
+    }
+}

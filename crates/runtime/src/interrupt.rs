@@ -1,0 +1,358 @@
+//! Stop what all workers do, run one task to its end with all of them, then resume.
+//!
+//! Source: Lace's NEWFRAME, which Sylvan uses to collect garbage in the middle of a computation. Ours is
+//! cooperative and follows these rules.
+//!
+//! # What it means
+//!
+//! `interrupt(f)` on a worker of a pool:
+//!
+//! 1. *Takes its turn.* One interrupt at a time for each pool; a second waits for the first, and its
+//!    worker serves the first meanwhile.
+//! 2. *Calls everybody*: each regular worker, and each spare one that is at work. A worker answers at its
+//!    next **cooperation point**: wherever it looks for work (a join whose second half was stolen, a
+//!    scope that waits for its tasks, a yield, an idle worker), between two tasks of a scope, at the end
+//!    of a [`blocking`](crate::blocking()) section, and at [`check`]. In between nothing is stopped: a
+//!    leaf that computes for a second without a check delays the interrupt by a second, and one that
+//!    waits for the interrupt to have happened waits for ever.
+//! 3. *Waits until everybody has come.* From here to step 5 no task of the pool is running, on any
+//!    worker, but suspended below `f` on its call stack: `f` may do to what they share whatever they
+//!    allow at a cooperation point.
+//! 4. *Runs `f` in a new frame*: `join`, `scope`, `spawn`, `broadcast` and the pool's own methods, called
+//!    in `f`, mean the frame, which has the same workers under the same indices, but deques of its own.
+//!    No worker takes a task of the suspended computation, and `f`'s tasks are stolen by all. The pool's
+//!    tasks that come in from outside wait. `f` may be interrupted in its turn: frames nest.
+//! 5. *Ends* when `f` has returned and whatever it has spawned has ended. Then all resume where they
+//!    were. A panic in `f` ends the frame in the same way and travels to the caller.
+//!
+//! # How
+//!
+//! A frame is a [`Registry`] whose workers are not threads but visits of threads. Each worker finds
+//! a task in its inbox for calls, which no one else takes from, and which it looks into first of all;
+//! this task makes the thread a worker of the frame until the frame is finished, in the same way as a
+//! pool's own thread is until its pool is. So a frame's sleeping, stealing and ending need no argument
+//! of their own. While step 3 waits, the workers that have come wait in the frame's main loop.
+//!
+//! The last one to leave a frame leaves it to the registry that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
+//! them anew took most of the time of a short one.
+//!
+//! Nobody who is called can have left: the call keeps the pool open (see `termination`). A spare worker comes and goes under the lock that
+//! the roll call takes.
+
+use std::panic;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::pool::allocate::{PoolConfig, TaskStacks, allocate};
+use crate::pool::build_error::BuildError;
+use crate::pool::global;
+use crate::shared::victims::Plan;
+use crate::shared::{Frame, OpenPool, Registry, Spawns};
+use crate::task::frame::Shared;
+use crate::task::panic::catch;
+use crate::task::value::Task;
+use crate::worker::current::Local;
+use crate::worker::signal::Signal;
+
+/// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
+///
+/// No other task of the pool runs before `f` has ended. All workers take part in the forks and spawns of `f`. Interrupts of one pool take turns, and may nest. A thread from outside
+/// that works for the pool ([`Builder::callers`](crate::Builder::callers)) is stopped too. On a thread that is no worker, the global pool is
+/// interrupted, and one of its workers runs `f`.
+///
+/// The cooperation points are: a look for work, also in a wait for a stolen half or for a scope's tasks; the end of a task of a scope;
+/// [`yield_now`](crate::yield_now); the end of [`blocking`](crate::blocking()); and [`check`]. The call waits for a worker that blocks, and for a thread that
+/// a pool [uses](crate::Builder::use_current_thread), until they come to one. The module's comment in the source has the rules in full.
+///
+/// Costs a message to each worker. The first interrupt, and each new depth of nesting, also takes address space for a task stack and a queue for each worker,
+/// which the pool keeps.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+///
+/// let pool = poach::ThreadPool::builder().threads(2).build()?;
+/// let (done, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
+/// pool.install(|| {
+///     poach::join(
+///         || {
+///             let still = poach::interrupt(|| {
+///                 let before = rounds.load(SeqCst);
+///                 poach::join(|| (), || ()); // with both workers
+///                 rounds.load(SeqCst) == before // the other half stands still
+///             });
+///             done.store(true, SeqCst);
+///             assert!(still);
+///         },
+///         || {
+///             while !done.load(SeqCst) {
+///                 rounds.fetch_add(1, SeqCst);
+///                 poach::check();
+///             }
+///         },
+///     );
+/// });
+/// # Ok::<(), poach::BuildError>(())
+/// ```
+///
+/// # Panics
+///
+/// With `f`'s payload, when all have resumed. If the system refuses the frame's memory. As [`broadcast`](crate::broadcast()), if the pool
+/// has ended.
+pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
+    Local::with(|local| match local {
+        Some(local) => interrupt_on(local, f),
+        None => global().interrupt(f),
+    })
+}
+
+/// A point at which this thread, if it is a worker, can be [interrupted](interrupt). If nobody interrupts it, this is a load.
+#[inline]
+pub fn check() {
+    Local::with(|local| {
+        if let Some(local) = local {
+            local.answer_calls();
+        }
+    });
+}
+
+/// Interrupts a pool that this thread is no worker of; it may be one of another.
+pub(crate) fn interrupt_from<R: Send>(
+    registry: &Arc<Registry>,
+    local: Option<&Local>,
+    f: impl FnOnce() -> R + Send,
+) -> R {
+    let open = registry.keep_open();
+    let signal = Signal::new(local);
+    let shared = Shared::new(|| interrupt(f));
+    let told = signal.clone();
+    shared.hand_over(
+        move || told.set(),
+        |task| {
+            // The last one: the first may be a thread that has other things to do.
+            open.call(registry.threads - 1, task);
+            signal.wait(local);
+        },
+    );
+    match shared.outcome() {
+        Ok(result) => result,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
+    let registry = &local.registry;
+    let open = registry.keep_open();
+    let frame = loop {
+        let mut made = None;
+        let begun = registry.spares.begin_interrupt(|spares| {
+            made = Some(
+                Interruption::new(registry)
+                    .inspect(|frame| frame.call_all(&open, local.index, spares)),
+            );
+        });
+        match made {
+            Some(Ok(frame)) => break frame,
+            Some(Err(error)) => {
+                end(registry);
+                panic!("an interrupt's frame could not be made: {error}");
+            }
+            None => debug_assert!(!begun, "the thread that has the turn makes a frame"),
+        }
+        local.wait_for_any(&|| !registry.spares.is_interrupted(), &|| false);
+    };
+    let result = frame.visit(local.index, |visit| {
+        visit.wait_for_any(&|| frame.is_complete(), &|| false);
+        let result = catch(f);
+        frame.registry.close();
+        visit.main_loop();
+        result
+    });
+    frame.finish();
+    end(registry);
+    match result {
+        Ok(result) => result,
+        Err(payload) => panic::resume_unwind(payload),
+    }
+}
+
+/// The next interrupt has its turn.
+fn end(registry: &Registry) {
+    registry.sleep.open_places();
+    registry.spares.end_interrupt();
+    // Line P1 of sleep/README.md was the end; the threads that wait for their turn may be anywhere.
+    registry.sleep.wake_all();
+}
+
+struct Interruption {
+    registry: Arc<Registry>,
+    /// The workers' ends of the frame's queues, for the workers that come.
+    owners: Mutex<Vec<Option<Spawns>>>,
+    /// How many were called and have not come yet.
+    missing: <Machine as Memory>::Word,
+}
+
+impl Interruption {
+    fn new(parent: &Arc<Registry>) -> Result<Arc<Interruption>, BuildError> {
+        let frame = match parent.kept_frame() {
+            Some(frame) => frame,
+            None => Interruption::allocate(parent)?,
+        };
+        let Frame { registry, owners } = frame;
+        let (owners, missing) = (Mutex::new(owners), Word::new(0));
+        Ok(Arc::new(Interruption { registry, owners, missing }))
+    }
+
+    #[cold]
+    fn allocate(parent: &Arc<Registry>) -> Result<Frame, BuildError> {
+        let (registry, owners) = allocate(
+            &Arc::new(Plan::anywhere(parent.workers.len())),
+            PoolConfig {
+                threads: parent.threads,
+                task_stacks: TaskStacks::all(parent.workers[0].forks.capacity()),
+                guests: 0,
+                asleep: 0..0,
+                wait_policy: parent.wait_policy,
+            },
+            Arc::clone(&parent.handlers),
+            Some(Arc::clone(parent)),
+            None,
+        )?;
+        Ok(Frame { registry, owners: owners.into_iter().map(Some).collect() })
+    }
+
+    /// Nobody of this thread needs it any more. The last one leaves it to the next interrupt.
+    fn finish(self: Arc<Self>) {
+        if let Some(Interruption { registry, owners, .. }) = Arc::into_inner(self) {
+            let owners = owners.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Registry::keep_frame(Frame { registry, owners });
+        }
+    }
+
+    /// The roll call, under the lock of the spares.
+    fn call_all(
+        self: &Arc<Self>,
+        open: &OpenPool,
+        caller: usize,
+        spares: &mut dyn Iterator<Item = usize>,
+    ) {
+        let parent = open.registry();
+        let spares = spares.map(|slot| parent.threads + slot);
+        let guests = parent.sleep.close_places().map(|place| parent.first_guest() + place);
+        let called: Vec<_> = (0..parent.threads)
+            .chain(spares)
+            .chain(guests)
+            .filter(|&index| index != caller)
+            .collect();
+        // Relaxed: the inboxes' locks hand it over.
+        self.missing.store(called.len() as u64, Ordering::Relaxed);
+        for index in called {
+            let frame = Arc::clone(self);
+            open.call(index, Task::detached(move || frame.answer(index, caller)));
+        }
+    }
+
+    /// A worker of the parent comes, tells the one that waits for it, and stays until the frame is finished.
+    fn answer(self: Arc<Self>, index: usize, caller: usize) {
+        self.visit(index, |visit| {
+            // Release: what the suspended tasks have done is seen by `f`; pairs with `is_complete`. It is
+            // line P1 of sleep/README.md.
+            self.missing.fetch_sub(1, Ordering::AcqRel);
+            self.registry.sleep.wake(caller);
+            visit.main_loop();
+        });
+        self.finish();
+    }
+
+    /// Line S5.
+    fn is_complete(&self) -> bool {
+        // Acquire: pairs with `answer`.
+        self.missing.load(Ordering::Acquire) == 0
+    }
+
+    /// Makes this thread a worker of the frame for as long as `f` runs.
+    fn visit<R>(&self, index: usize, f: impl FnOnce(&Local) -> R) -> R {
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        let owner = owners[index].take().expect("a worker comes once");
+        drop(owners);
+        let visitor = Local::new(Arc::clone(&self.registry), index, owner);
+        Local::with(|below| {
+            if let Some(below) = below {
+                visitor.nesting_depth.stack.set(below.nesting_depth.stack.get());
+            }
+        });
+        let result = visitor.enter(f);
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners[index] = Some(visitor.into_spawns());
+        result
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, mpsc};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::ThreadPool;
+
+    fn nested(depth: usize) -> usize {
+        if depth == 0 {
+            return 0;
+        }
+        interrupt(|| crate::join(|| nested(depth - 1), || 1)).0 + 1
+    }
+
+    #[test]
+    fn frames_are_kept_for_the_next_interrupt_and_end_with_their_pool() {
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let registry = Arc::downgrade(pool.registry());
+        for _ in 0..50 {
+            assert_eq!(pool.install(|| nested(3)), 3);
+        }
+        // The last worker may be leaving it yet.
+        let kept = loop {
+            match pool.registry().kept_frame() {
+                Some(frame) => break frame,
+                None => thread::yield_now(),
+            }
+        };
+        assert!(kept.registry.serves(pool.registry()));
+        assert!(kept.registry.kept_frame().is_some(), "with the frames that it keeps itself");
+        drop(kept);
+        drop(pool);
+        assert!(registry.upgrade().is_none(), "a frame that is kept keeps nothing");
+    }
+
+    /// All who wait for their turn sleep by then, and nobody else would wake a thread from outside.
+    #[test]
+    fn the_end_of_an_interrupt_wakes_all_that_wait_for_their_turn() {
+        for _ in 0..if cfg!(miri) { 1 } else { 10 } {
+            let pool = Arc::new(ThreadPool::builder().threads(2).build().unwrap());
+            let registry = pool.registry();
+            assert!(registry.spares.begin_interrupt(|_| ()));
+            let (send, answers) = mpsc::channel();
+            for answer in 0..2 {
+                let (pool, send) = (Arc::clone(&pool), send.clone());
+                thread::spawn(move || {
+                    pool.run(|_| {
+                        send.send(0).unwrap();
+                        interrupt(|| ());
+                    });
+                    send.send(1 + answer).unwrap();
+                });
+            }
+            assert_eq!([answers.recv(), answers.recv()], [Ok(0); 2]);
+            while registry.does_anybody_run() || registry.sleep.is_anybody_searching() {
+                thread::yield_now();
+            }
+            end(registry);
+            let answer = || answers.recv_timeout(Duration::from_secs(60));
+            let mut both = [answer(), answer()];
+            both.sort_unstable_by_key(|answer| answer.ok());
+            assert_eq!(both, [Ok(1), Ok(2)], "they sleep on");
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The functions of the crate as methods of a pool: the same, in that pool.
+//!
+//! On one of the pool's own workers each is the plain function. Which thread runs what is called on a thread that is no worker:
+//! [`Builder::callers`](crate::Builder::callers).
+
+use std::sync::Arc;
+use std::thread;
+
+use crate::broadcast::{self, BroadcastContext};
+use crate::context::{self, Yield};
+use crate::handle::JoinHandle;
+use crate::interrupt;
+use crate::join::{self, FnContext};
+use crate::pool::ThreadPool;
+use crate::scope::{self, Scope, ScopeFifo};
+use crate::shared::{Priority, Registry};
+use crate::spawn;
+use crate::worker::current::Local;
+
+impl ThreadPool {
+    /// [`join`](crate::join()) in this pool: on a thread that is no worker `a` runs there,
+    /// if the pool has a [place for another caller](crate::Builder::callers).
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce() -> RA + Send,
+        B: FnOnce() -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        self.enter(|| join::join(a, b))
+    }
+
+    /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs there,
+    /// if the pool has a [place for another caller](crate::Builder::callers).
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn join_context<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(FnContext) -> RA + Send,
+        B: FnOnce(FnContext) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        let caller = thread::current().id();
+        self.enter(|| join::join_context_from(thread::current().id() != caller, a, b))
+    }
+
+    /// [`scope`](crate::scope()) in this pool: on a thread that is no worker `f` runs there,
+    /// if the pool has a [place for another caller](crate::Builder::callers).
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn scope<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.enter(|| scope::scope(f))
+    }
+
+    /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs there,
+    /// if the pool has a [place for another caller](crate::Builder::callers).
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn scope_fifo<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&ScopeFifo<'scope>) -> R + Send,
+        R: Send,
+    {
+        self.enter(|| scope::scope_fifo(f))
+    }
+
+    /// [`in_place_scope`](crate::in_place_scope) with tasks for this pool.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
+    /// let here = std::thread::current().id();
+    /// let mut sum = 0;
+    /// pool.in_place_scope(|s| {
+    ///     assert_eq!(std::thread::current().id(), here);
+    ///     s.spawn(|_| sum += 42);
+    /// });
+    /// assert_eq!(sum, 42);
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn in_place_scope<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R,
+    {
+        scope::in_place_in(self.registry(), f)
+    }
+
+    /// [`in_place_scope_fifo`](crate::in_place_scope_fifo) with tasks for this pool.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn in_place_scope_fifo<'scope, F, R>(&self, f: F) -> R
+    where
+        F: FnOnce(&ScopeFifo<'scope>) -> R,
+    {
+        scope::in_place_fifo_in(self.registry(), f)
+    }
+
+    /// [`spawn`](crate::spawn()) on one of this pool's own threads.
+    pub fn spawn<R: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> JoinHandle<R> {
+        spawn::spawn_in(self.registry(), f)
+    }
+
+    /// [`spawn_detached`](crate::spawn_detached) on this pool's own threads.
+    pub fn spawn_detached(&self, f: impl FnOnce() + Send + 'static) {
+        spawn::spawn_detached_in(self.registry(), f);
+    }
+
+    /// [`spawn_detached_fifo`](crate::spawn_detached_fifo) on this pool's own threads.
+    pub fn spawn_detached_fifo(&self, f: impl FnOnce() + Send + 'static) {
+        spawn::spawn_detached_fifo_in(self.registry(), f);
+    }
+
+    /// [`spawn_fifo`](crate::spawn_fifo) on this pool's own threads.
+    pub fn spawn_fifo<R: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> JoinHandle<R> {
+        spawn::spawn_fifo_in(self.registry(), f)
+    }
+
+    /// [`spawn_at`](crate::spawn_at) on this pool's own threads.
+    pub fn spawn_at<R: Send + 'static>(
+        &self,
+        priority: Priority,
+        f: impl FnOnce() -> R + Send + 'static,
+    ) -> JoinHandle<R> {
+        spawn::spawn_at_in(self.registry(), priority, f)
+    }
+
+    /// [`broadcast`](crate::broadcast()) to this pool's own threads, each of them.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn broadcast<R: Send>(&self, f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
+        self.here(|registry| broadcast::broadcast_in(registry, f))
+    }
+
+    /// [`spawn_broadcast`](crate::spawn_broadcast) to this pool's own threads, each of them.
+    pub fn spawn_broadcast(&self, f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
+        self.here(|registry| broadcast::spawn_broadcast_in(registry, f));
+    }
+
+    /// [`interrupt`](crate::interrupt()) of this pool. One of its own threads runs `f`.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn interrupt<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+        Local::with(|local| match local {
+            Some(own) if own.registry.serves(self.registry()) => interrupt::interrupt(f),
+            _ => interrupt::interrupt_from(self.registry(), local, f),
+        })
+    }
+
+    /// [`yield_now`](crate::yield_now); `None` on a thread that is no worker of this pool.
+    pub fn yield_now(&self) -> Option<Yield> {
+        self.is_here().then(context::yield_now).flatten()
+    }
+
+    /// [`yield_local`](crate::yield_local); `None` on a thread that is no worker of this pool.
+    pub fn yield_local(&self) -> Option<Yield> {
+        self.is_here().then(context::yield_local).flatten()
+    }
+
+    /// This worker's index; `None` on a thread that is no worker of this pool.
+    pub fn current_thread_index(&self) -> Option<usize> {
+        self.is_here().then(context::current_thread_index).flatten()
+    }
+
+    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` on a thread
+    /// that is no worker of this pool.
+    pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
+        self.is_here().then(context::current_thread_has_pending_tasks).flatten()
+    }
+
+    /// Lets the workers finish everything that was spawned, ends them, and waits for them. Dropping the pool does the same, unless it was [told not to
+    /// wait](crate::Builder::join_on_drop).
+    ///
+    /// A call by one of the pool's own workers does not wait.
+    pub fn shutdown(mut self) {
+        self.joins_on_drop = true;
+    }
+
+    /// [`shutdown`](ThreadPool::shutdown), but spawned tasks that have not started are dropped. Their
+    /// handles return a [`JoinError`](crate::JoinError) that [is one of cancellation](crate::JoinError::is_cancelled).
+    ///
+    /// Tasks that have started are finished, with the joins, scopes and broadcasts that they wait for. Tasks that they
+    /// spawn from now on are dropped, too.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// use poach::ThreadPool;
+    ///
+    /// let pool = ThreadPool::builder().threads(1).build()?;
+    /// let (send, started) = std::sync::mpsc::channel();
+    /// // Busy until the pool is being shut down: from then on what it spawns is dropped.
+    /// let busy = pool.spawn(move || {
+    ///     send.send(()).unwrap();
+    ///     while poach::spawn(|| ()).join().is_ok() {}
+    /// });
+    /// let waiting = pool.spawn(|| ());
+    /// started.recv().unwrap();
+    /// pool.shutdown_now();
+    /// assert!(busy.join().is_ok());
+    /// assert!(waiting.join().unwrap_err().is_cancelled());
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    pub fn shutdown_now(mut self) {
+        self.joins_on_drop = true;
+        self.end(Registry::close_now);
+    }
+
+    fn is_here(&self) -> bool {
+        Local::with(|local| local.is_some_and(|local| local.registry.serves(self.registry())))
+    }
+
+    /// Calls `f` with this pool's registry, or with that of the frame that this thread works for.
+    fn here<R>(&self, f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+        Local::with(|local| {
+            let local = local.filter(|local| local.registry.serves(self.registry()));
+            f(local.map_or(self.registry(), |local| &local.registry))
+        })
+    }
+}

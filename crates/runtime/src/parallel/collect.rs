@@ -1,0 +1,264 @@
+//! Loops that collect, that stop at the first error, that keep a state for each run, and one over an iterator.
+
+use std::iter::Fuse;
+use std::panic;
+use std::sync::{Mutex, PoisonError};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::parallel::items::Items;
+use crate::parallel::items::sealed::Piece;
+use crate::parallel::parallel::{Loop, enter, par_reduce};
+use crate::scope::Scope;
+use crate::task::panic::catch;
+
+/// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What `items` may be: [`Items`].
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let lengths = poach::par_map(&["to", "be", "or", "not"], |word| word.len());
+/// assert_eq!(lengths, [2, 2, 2, 3]);
+/// assert_eq!(poach::par_map(1..=4, |n| n * n), [1, 4, 9, 16]);
+/// ```
+///
+/// # Panics
+///
+/// As [`par_for`](crate::par_for()).
+#[doc(alias = "collect")]
+#[doc(alias = "map")]
+pub fn par_map<I: Items, R: Send>(items: I, f: impl Fn(I::Item) -> R + Sync) -> Vec<R> {
+    par_map_init(items, || (), |(), item| f(item))
+}
+
+/// [`par_map`], with a state for each run of neighbouring items, made by `init`: a buffer, a random generator, a connection.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let texts = poach::par_map_init(&[1, 2, 3], String::new, |buffer, n| {
+///     buffer.clear();
+///     (0..*n).for_each(|_| buffer.push('x'));
+///     buffer.len()
+/// });
+/// assert_eq!(texts, [1, 2, 3]);
+/// ```
+///
+/// # Panics
+///
+/// As [`par_for`](crate::par_for()).
+#[doc(alias = "map_init")]
+pub fn par_map_init<I: Items, S: Send, R: Send>(
+    items: I,
+    init: impl Fn() -> S + Sync,
+    f: impl Fn(&mut S, I::Item) -> R + Sync,
+) -> Vec<R> {
+    let step = |(mut state, mut results): (Option<S>, Vec<R>), piece: I::Piece| {
+        let each = |item| f(state.get_or_insert_with(&init), item);
+        results.extend(piece.each().map(each));
+        (state, results)
+    };
+    let identity = || (None, Vec::new());
+    enter(items.into_piece(), &Loop { identity, step, combine: append }).1
+}
+
+/// Joins the results of two neighbouring runs. The state of the first is kept, for the run goes on with it.
+fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) {
+    if first.1.is_empty() {
+        return second;
+    }
+    first.1.append(&mut second.1);
+    first
+}
+
+/// [`par_for`](crate::par_for()), with a state for each run of neighbouring items, made by `init`.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// use std::sync::atomic::{AtomicU64, Ordering};
+///
+/// let sum = AtomicU64::new(0);
+/// poach::par_for_init(0..100_u64, Vec::new, |seen, i| {
+///     seen.push(i);
+///     sum.fetch_add(i, Ordering::Relaxed);
+/// });
+/// assert_eq!(sum.into_inner(), 4950);
+/// ```
+///
+/// # Panics
+///
+/// As [`par_for`](crate::par_for()).
+#[doc(alias = "for_each_init")]
+pub fn par_for_init<I: Items, S: Send>(
+    items: I,
+    init: impl Fn() -> S + Sync,
+    f: impl Fn(&mut S, I::Item) + Sync,
+) {
+    let fold = |mut state: Option<S>, item| {
+        f(state.get_or_insert_with(&init), item);
+        state
+    };
+    par_reduce(items, || None, fold, |first, _| first);
+}
+
+/// [`par_for`](crate::par_for()), until one of the calls returns an error. No worker begins another call then, and the error is returned; of
+/// several errors, that of the first item.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let result = poach::try_par_for(0..1000, |i| if i == 700 { Err(i) } else { Ok(()) });
+/// assert_eq!(result, Err(700));
+/// ```
+///
+/// # Errors
+///
+/// That of `f`.
+///
+/// # Panics
+///
+/// As [`par_for`](crate::par_for()).
+#[doc(alias = "try_for_each")]
+#[doc(alias = "find_any")]
+pub fn try_par_for<I: Items, E: Send>(
+    items: I,
+    f: impl Fn(I::Item) -> Result<(), E> + Sync,
+) -> Result<(), E> {
+    try_par_reduce(items, || (), |(), item| f(item), |(), ()| Ok(()))
+}
+
+/// [`par_map`], until one of the calls returns an error, as [`try_par_for`].
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let numbers = poach::try_par_map(&["1", "2", "x"], |text| text.parse::<u32>());
+/// assert!(numbers.is_err());
+/// ```
+///
+/// # Errors
+///
+/// That of `f`.
+///
+/// # Panics
+///
+/// As [`par_for`](crate::par_for()).
+pub fn try_par_map<I: Items, R: Send, E: Send>(
+    items: I,
+    f: impl Fn(I::Item) -> Result<R, E> + Sync,
+) -> Result<Vec<R>, E> {
+    let fold = |mut results: Vec<R>, item| {
+        results.push(f(item)?);
+        Ok(results)
+    };
+    let combine = |first, second| Ok(append(((), first), ((), second)).1);
+    try_par_reduce(items, Vec::new, fold, combine)
+}
+
+/// [`par_reduce`], until `fold` or `combine` returns an error, as [`try_par_for`].
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let add = |a: u8, b: u8| a.checked_add(b).ok_or("too much");
+/// assert_eq!(poach::try_par_reduce(0..20, || 0, add, add), Ok(190));
+/// assert_eq!(poach::try_par_reduce(0..40, || 0, add, add), Err("too much"));
+/// ```
+///
+/// # Errors
+///
+/// That of `fold` or `combine`.
+///
+/// # Panics
+///
+/// As [`par_for`](crate::par_for()).
+pub fn try_par_reduce<I: Items, R: Send, E: Send>(
+    items: I,
+    identity: impl Fn() -> R + Sync,
+    fold: impl Fn(R, I::Item) -> Result<R, E> + Sync,
+    combine: impl Fn(R, R) -> Result<R, E> + Sync,
+) -> Result<R, E> {
+    let failed: <Machine as Memory>::Word = Word::new(0);
+    let checked = |result: Result<R, E>| {
+        if result.is_err() {
+            // Relaxed, both: nothing is handed over with it, and seen late it costs a call too many.
+            failed.store(1, Ordering::Relaxed);
+        }
+        result
+    };
+    let step = |result: Result<R, E>, piece: I::Piece| {
+        let mut result = result?;
+        for item in piece.each() {
+            if failed.load(Ordering::Relaxed) != 0 {
+                break;
+            }
+            result = checked(fold(result, item))?;
+        }
+        Ok(result)
+    };
+    let combine = |first: Result<R, E>, second: Result<R, E>| checked(combine(first?, second?));
+    enter(items.into_piece(), &Loop { identity: || Ok(identity()), step, combine })
+}
+
+/// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's lines or a channel's messages, which come one
+/// after the other.
+///
+/// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a [scope](crate::scope()). So a call of `f` should take some
+/// microseconds at least; slices and ranges are better looped over with [`par_for`](crate::par_for()). `next` may fork and wait for tasks of the pool.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// use std::sync::atomic::{AtomicUsize, Ordering};
+///
+/// let words = AtomicUsize::new(0);
+/// let text = "to be\nor not\nto be";
+/// poach::par_bridge(text.lines(), |line| {
+///     words.fetch_add(line.split_whitespace().count(), Ordering::Relaxed);
+/// });
+/// assert_eq!(words.into_inner(), 6);
+/// ```
+///
+/// # Panics
+///
+/// With the payload of a call of `f`, or of the iterator's, that panicked. The loop goes on before, until as many have panicked as the pool has workers.
+pub fn par_bridge<I>(items: I, f: impl Fn(I::Item) + Sync)
+where
+    I: Iterator + Send,
+{
+    let bridge = Bridge {
+        items: Mutex::new(items.fuse()),
+        f,
+        panics: Word::new(0),
+        most_panics: crate::current_num_threads() as u64,
+    };
+    crate::scope(|s| bridge.take_one(s));
+}
+
+/// An iterator between one task that calls `next` and those that have been given items.
+struct Bridge<I: Iterator, F> {
+    /// No task ever waits for the lock: each is spawned by the one that has let go of it.
+    items: Mutex<Fuse<I>>,
+    f: F,
+    panics: <Machine as Memory>::Word,
+    most_panics: u64,
+}
+
+impl<I: Iterator + Send, F: Fn(I::Item) + Sync> Bridge<I, F> {
+    /// Takes an item, leaves the iterator to another task, and calls `f`.
+    fn take_one<'b>(&'b self, s: &Scope<'b>) {
+        // Relaxed: what has panicked is seen soon enough.
+        if self.panics.load(Ordering::Relaxed) >= self.most_panics {
+            return;
+        }
+        let next = catch(|| self.items.lock().unwrap_or_else(PoisonError::into_inner).next());
+        if next.is_err() {
+            self.panics.fetch_add(1, Ordering::Relaxed);
+        }
+        if !matches!(next, Ok(None)) {
+            s.spawn(|s| self.take_one(s));
+        }
+        let called = next.and_then(|item| {
+            catch(|| _ = item.map(&self.f)).inspect_err(|_| {
+                self.panics.fetch_add(1, Ordering::Relaxed);
+            })
+        });
+        if let Err(payload) = called {
+            panic::resume_unwind(payload);
+        }
+    }
+}

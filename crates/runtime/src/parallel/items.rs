@@ -1,0 +1,192 @@
+//! What a parallel loop goes over: [`Items`], and the pieces that it is cut into.
+
+use std::ops::{Range, RangeInclusive};
+use std::vec;
+
+use crate::parallel::index::{Counted, Index};
+use sealed::Piece;
+
+/// What a parallel loop such as [`par_for`](crate::par_for()) goes over.
+///
+/// | a loop over | calls its closure with |
+/// |---|---|
+/// | `a..b` or `a..=b`, a range of integers of up to 64 bits | each integer |
+/// | `&items`, where `items` is a slice, a vector or an array | each `&T` |
+/// | `&mut items`, of the same | each `&mut T` |
+/// | `items`, a vector | each `T` |
+/// | `(a, b)` or `(a, b, c)`, where each is one of these | an item of each, until the shortest ends |
+///
+/// So `(0..items.len(), &items)` gives the index with each item. If `items` is another type that dereferences to a slice, write
+/// `&items[..]`. For an iterator there is [`par_bridge`](crate::par_bridge).
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let factors = vec![1, 2, 3];
+/// let mut values = [10, 20, 30];
+/// poach::par_for((&factors, &mut values), |(factor, value)| *value *= factor);
+/// assert_eq!(values, [10, 40, 90]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "a parallel loop cannot go over `{Self}`",
+    label = "neither a range of integers, nor `&` or `&mut` of a slice, a vector or an array",
+    note = "write `&items[..]` for a type that dereferences to a slice, and `(a, b)` to go over two at once",
+    note = "for an iterator use `par_bridge`, or collect it into a vector first"
+)]
+pub trait Items: sealed::Sealed {
+    /// What the loop's closure is called with.
+    type Item;
+    #[doc(hidden)]
+    type Piece: Piece<Item = Self::Item>;
+    #[doc(hidden)]
+    fn into_piece(self) -> Self::Piece;
+}
+
+pub(super) mod sealed {
+    pub trait Sealed {}
+
+    /// Iterations in a row, which can be cut in two.
+    pub trait Piece: Sized + Send {
+        type Item;
+
+        fn length(&self) -> usize;
+
+        /// Cuts after the first `at` iterations; there are no fewer.
+        fn cut(self, at: usize) -> (Self, Self);
+
+        /// The items, in order.
+        fn each(self) -> impl Iterator<Item = Self::Item>;
+    }
+}
+
+macro_rules! items {
+    ($([$($generics:tt)*] $items:ty: $item:ty, $piece:ty, |$it:pat_param| $into:expr;)*) => {$(
+        impl<$($generics)*> sealed::Sealed for $items {}
+
+        impl<$($generics)*> Items for $items {
+            type Item = $item;
+            type Piece = $piece;
+
+            #[inline]
+            fn into_piece(self) -> $piece {
+                let $it = self;
+                $into
+            }
+        }
+    )*};
+}
+
+items! {
+    [I: Index] Range<I>: I, Counted<I>, |range| Counted::range(range);
+    [I: Index] RangeInclusive<I>: I, Counted<I>, |range| Counted::inclusive(range);
+    ['s, T: Sync] &'s [T]: &'s T, &'s [T], |items| items;
+    ['s, T: Sync] &'s Vec<T>: &'s T, &'s [T], |items| items;
+    ['s, T: Sync, const N: usize] &'s [T; N]: &'s T, &'s [T], |items| items;
+    ['s, T: Send] &'s mut [T]: &'s mut T, &'s mut [T], |items| items;
+    ['s, T: Send] &'s mut Vec<T>: &'s mut T, &'s mut [T], |items| items;
+    ['s, T: Send, const N: usize] &'s mut [T; N]: &'s mut T, &'s mut [T], |items| items;
+    [T: Send] Vec<T>: T, vec::IntoIter<T>, |items| items.into_iter();
+    [A: Items, B: Items] (A, B): (A::Item, B::Item), (A::Piece, B::Piece),
+        |(a, b)| (a.into_piece(), b.into_piece());
+    [A: Items, B: Items, C: Items] (A, B, C): (A::Item, B::Item, C::Item),
+        (A::Piece, B::Piece, C::Piece), |(a, b, c)| (a.into_piece(), b.into_piece(), c.into_piece());
+}
+
+impl<'s, T: Sync> Piece for &'s [T] {
+    type Item = &'s T;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        self.split_at(at)
+    }
+
+    #[inline]
+    fn each(self) -> impl Iterator<Item = &'s T> {
+        self.iter()
+    }
+}
+
+impl<'s, T: Send> Piece for &'s mut [T] {
+    type Item = &'s mut T;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        self.split_at_mut(at)
+    }
+
+    #[inline]
+    fn each(self) -> impl Iterator<Item = &'s mut T> {
+        self.iter_mut()
+    }
+}
+
+/// Each cut moves the items before it to a vector of their own. In all that is each item once, and once more for each time that its
+/// piece is shared with a thief.
+impl<T: Send> Piece for vec::IntoIter<T> {
+    type Item = T;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.len()
+    }
+
+    fn cut(mut self, at: usize) -> (Self, Self) {
+        let first: Vec<T> = self.by_ref().take(at).collect();
+        (first.into_iter(), self)
+    }
+
+    #[inline]
+    fn each(self) -> impl Iterator<Item = T> {
+        self
+    }
+}
+
+impl<A: Piece, B: Piece> Piece for (A, B) {
+    type Item = (A::Item, B::Item);
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.0.length().min(self.1.length())
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (a, b) = (self.0.cut(at), self.1.cut(at));
+        ((a.0, b.0), (a.1, b.1))
+    }
+
+    #[inline]
+    fn each(self) -> impl Iterator<Item = Self::Item> {
+        self.0.each().zip(self.1.each())
+    }
+}
+
+impl<A: Piece, B: Piece, C: Piece> Piece for (A, B, C) {
+    type Item = (A::Item, B::Item, C::Item);
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.0.length().min(self.1.length()).min(self.2.length())
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        let (a, b, c) = (self.0.cut(at), self.1.cut(at), self.2.cut(at));
+        ((a.0, b.0, c.0), (a.1, b.1, c.1))
+    }
+
+    #[inline]
+    fn each(self) -> impl Iterator<Item = Self::Item> {
+        let (a, b, c) = self;
+        a.each().zip(b.each()).zip(c.each()).map(|((a, b), c)| (a, b, c))
+    }
+}

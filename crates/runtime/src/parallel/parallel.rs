@@ -1,0 +1,257 @@
+//! Loops over ranges and slices, split as far as there are workers to share them.
+//!
+//! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is not cut
+//! into pieces beforehand. The worker that runs a piece runs a few iterations, then looks round: if another worker
+//! is hungry, and this one shows it nothing to steal, the piece is halved and the second half forked;
+//! else the next, twice as many, iterations follow. So a loop on a pool whose other workers are busy is
+//! a plain loop, cheap iterations are hardly interrupted by the looking, and a piece that turns out to
+//! be long is halved again whenever a thief has taken the last half and another comes: no grain to be
+//! chosen. A stolen half starts from small steps again. What is not shared is the steps between two
+//! looks, an eighth of what was left at most: iterations must not wait for each other.
+
+use crate::parallel::items::Items;
+use crate::parallel::items::sealed::Piece;
+use crate::scope::Scope;
+use crate::task::token::Worker;
+use crate::worker::current::Local;
+
+/// Iterations between two looks never get more than this part of what is left.
+const PART: usize = 8;
+
+/// Calls `f` with each of `items`, perhaps in parallel: the integers of a range, or the items of a slice or a vector (see [`Items`]).
+///
+/// The loop starts on the calling thread and splits itself whenever another worker is idle, so that no grain has to be chosen: a call of `f`
+/// may take a nanosecond or a second. One worker may make several calls in a row, so no call must wait for another. A caller that is no worker
+/// of a pool works for the global pool until the loop ends (see [`Builder::callers`](crate::Builder::callers)). What a worker does while it waits for
+/// a part that was stolen is up to its pool's [`Waiting`](crate::Waiting).
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let mut numbers = [1, 2, 3];
+/// poach::par_for(&mut numbers, |number| *number *= 2);
+/// assert_eq!(numbers, [2, 4, 6]);
+/// ```
+///
+/// # Panics
+///
+/// With the payload of one of the calls that panicked; which others have been made is then not
+/// specified. If a range has more than `usize::MAX` integers.
+#[doc(alias = "for_each")]
+#[doc(alias = "into_par_iter")]
+#[doc(alias = "par_iter")]
+#[doc(alias = "par_iter_mut")]
+pub fn par_for<I: Items>(items: I, f: impl Fn(I::Item) + Sync) {
+    par_reduce(items, || (), |(), item| f(item), |(), ()| ());
+}
+
+/// Folds `items`, perhaps in parallel: each run of neighbouring items starts from
+/// `identity` and goes on with `fold`; `combine` joins the results of neighbouring runs, in order.
+///
+/// The result is that of the sequential fold if `combine` is associative, `identity` is neutral to it, and
+/// folding a run and combining agree.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let numbers: Vec<u64> = (1..=1000).collect();
+/// let sum = poach::par_reduce(&numbers, || 0, |sum, number| sum + number, |a, b| a + b);
+/// assert_eq!(sum, 500_500);
+/// ```
+///
+/// # Panics
+///
+/// As [`par_for`].
+#[doc(alias = "fold")]
+#[doc(alias = "reduce")]
+#[doc(alias = "sum")]
+pub fn par_reduce<I: Items, R: Send>(
+    items: I,
+    identity: impl Fn() -> R + Sync,
+    fold: impl Fn(R, I::Item) -> R + Sync,
+    combine: impl Fn(R, R) -> R + Sync,
+) -> R {
+    let step = |result, piece: I::Piece| piece.each().fold(result, &fold);
+    enter(items.into_piece(), &Loop { identity, step, combine })
+}
+
+/// Calls `f` with each chunk of `size` items of `items` and its number, perhaps in parallel. The last
+/// chunk may be shorter.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let text = b"to be or not to be".as_slice();
+/// poach::par_chunks(text, 3, |number, chunk| {
+///     assert_eq!(chunk, &text[3 * number..][..3]);
+/// });
+/// ```
+///
+/// # Panics
+///
+/// If `size` is zero. Else as [`par_for`].
+pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + Sync) {
+    assert!(size > 0, "chunks of no items: give a size of at least 1");
+    par_for(0..items.len().div_ceil(size), |number| {
+        let rest = &items[number * size..];
+        f(number, &rest[..size.min(rest.len())]);
+    });
+}
+
+/// Calls `f` with each chunk of `size` items of `items`, to be changed, and its number, perhaps in
+/// parallel. The last chunk may be shorter.
+///
+/// ```
+/// # use poach_runtime as poach;
+/// let mut numbers = vec![0; 1000];
+/// poach::par_chunks_mut(&mut numbers, 64, |number, chunk| chunk.fill(number));
+/// assert_eq!((numbers[63], numbers[64], numbers[999]), (0, 1, 15));
+/// ```
+///
+/// # Panics
+///
+/// If `size` is zero. Else as [`par_for`].
+pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Sync) {
+    assert!(size > 0, "chunks of no items: give a size of at least 1");
+    let step =
+        |(), chunks: Chunks<'_, T>| chunks.each().for_each(|(number, chunk)| f(number, chunk));
+    enter(Chunks { items, size, first: 0 }, &Loop { identity: || (), step, combine: |(), ()| () });
+}
+
+/// What to do with the pieces.
+pub(super) struct Loop<I, S, C> {
+    pub(super) identity: I,
+    /// Goes on with a run of iterations.
+    pub(super) step: S,
+    pub(super) combine: C,
+}
+
+pub(super) fn enter<P, R, I, S, C>(piece: P, it: &Loop<I, S, C>) -> R
+where
+    P: Piece,
+    R: Send,
+    I: Fn() -> R + Sync,
+    S: Fn(R, P) -> R + Sync,
+    C: Fn(R, R) -> R + Sync,
+{
+    crate::worker(|worker| run(worker, piece, it))
+}
+
+fn run<P, R, I, S, C>(mut worker: Worker<'_>, mut piece: P, it: &Loop<I, S, C>) -> R
+where
+    P: Piece,
+    R: Send,
+    I: Fn() -> R + Sync,
+    S: Fn(R, P) -> R + Sync,
+    C: Fn(R, R) -> R + Sync,
+{
+    let mut result = (it.identity)();
+    let mut grain = 1;
+    loop {
+        let length = piece.length();
+        if length > 1 && look_round() {
+            let (first, second) = piece.cut(length / 2);
+            let (a, b) = worker.join(|w| run(w, first, it), |w| run(w, second, it));
+            return (it.combine)((it.combine)(result, a), b);
+        }
+        if grain >= length {
+            return (it.step)(result, piece);
+        }
+        let (now, rest) = piece.cut(grain);
+        result = (it.step)(result, now);
+        piece = rest;
+        grain = (grain * 2).min((length - grain).div_ceil(PART));
+    }
+}
+
+/// Answers an interrupt, if there is one, and says whether another worker looks for work, or sleeps,
+/// and would find none here.
+#[inline]
+fn look_round() -> bool {
+    Local::with(|local| {
+        let local = local.expect("a worker's token is used on its own thread");
+        local.answer_calls();
+        local.registry.sleep.is_anybody_hungry() && local.remote().forks.shared() == 0
+    })
+}
+
+/// Scopes and loops where a token is at hand.
+impl Worker<'_> {
+    /// [`scope`](crate::scope) on this worker, without looking for it.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// let mut parts = [0; 4];
+    /// poach::worker(|mut w| {
+    ///     w.scope(|s| parts.iter_mut().for_each(|part| s.spawn(|_| *part = 1)));
+    /// });
+    /// assert_eq!(parts, [1; 4]);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn scope<'scope, F, R>(&mut self, f: F) -> R
+    where
+        F: FnOnce(&Scope<'scope>) -> R + Send,
+        R: Send,
+    {
+        crate::scope(f)
+    }
+
+    /// [`par_for`] from this worker.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// let squares: Vec<_> = (0..100).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
+    /// poach::worker(|mut w| {
+    ///     w.par_for(0..100_u32, |i| squares[i as usize].store(i * i, std::sync::atomic::Ordering::Relaxed));
+    /// });
+    /// assert_eq!(squares.into_iter().map(|square| square.into_inner()).sum::<u32>(), 328_350);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn par_for<I: Items>(&mut self, items: I, f: impl Fn(I::Item) + Sync) {
+        self.par_reduce(items, || (), |(), item| f(item), |(), ()| ());
+    }
+
+    /// [`par_reduce`] from this worker.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn par_reduce<I: Items, R: Send>(
+        &mut self,
+        items: I,
+        identity: impl Fn() -> R + Sync,
+        fold: impl Fn(R, I::Item) -> R + Sync,
+        combine: impl Fn(R, R) -> R + Sync,
+    ) -> R {
+        let step = |result, piece: I::Piece| piece.each().fold(result, &fold);
+        run(self.reborrow(), items.into_piece(), &Loop { identity, step, combine })
+    }
+}
+
+/// Whole chunks of a slice, but perhaps for the last.
+struct Chunks<'s, T> {
+    items: &'s mut [T],
+    size: usize,
+    first: usize,
+}
+
+impl<'s, T: Send> Piece for Chunks<'s, T> {
+    type Item = (usize, &'s mut [T]);
+
+    fn length(&self) -> usize {
+        self.items.len().div_ceil(self.size)
+    }
+
+    fn cut(self, at: usize) -> (Self, Self) {
+        let Chunks { items, size, first } = self;
+        let (left, right) = items.split_at_mut(at * size);
+        (Chunks { items: left, size, first }, Chunks { items: right, size, first: first + at })
+    }
+
+    fn each(self) -> impl Iterator<Item = Self::Item> {
+        (self.first..).zip(self.items.chunks_mut(self.size))
+    }
+}

@@ -1,0 +1,92 @@
+//! Threads from outside that work for a pool: a worker of their own for as long.
+//!
+//! A place has what a worker has, but for a thread: a slot in the registry, with deques, and a [`Local`]. The thread that has
+//! taken the place's bit ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `Local`, until it gives the bit back.
+
+use std::sync::Arc;
+use std::thread;
+
+use crate::shared::{Registry, Spawns};
+use crate::sleep::guests::NoPlace;
+use crate::worker::current::Local;
+
+/// The places of a pool's guests.
+pub(crate) struct Guests(Box<[Local]>);
+
+// SAFETY: a `Local` is used by one thread at a time: by the thread that has taken its place, with a read-modify-write
+// that acquires what the last thread there has released. What it holds may be used and dropped by any thread in turn: the owner's
+// end of a queue, which is Send, a head of a stack, which belongs to the thread that has the `Local`, and cells.
+unsafe impl Send for Guests {}
+// SAFETY: a `Local` is used by one thread at a time; through a shared reference a thread reaches the `Local` whose place it has taken, and no other.
+unsafe impl Sync for Guests {}
+
+impl Guests {
+    /// Of the last slots of a registry, whose owners' ends these are.
+    pub(crate) fn new(registry: &Arc<Registry>, owners: Vec<Spawns>) -> Guests {
+        let first = registry.workers.len() - owners.len();
+        let local = |(place, spawns)| Local::new(Arc::clone(registry), first + place, spawns);
+        Guests(owners.into_iter().enumerate().map(local).collect())
+    }
+
+    /// Calls `f` on this thread, which is no worker, as a worker, after an interrupt that is under way; gives it back if all places are taken, or
+    /// there are none.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made. With `f`'s payload, if `f` panics.
+    pub(crate) fn visit<R, F: FnOnce() -> R>(&self, registry: &Registry, f: F) -> Result<R, F> {
+        /// Gives the place back, also when `f` unwinds.
+        struct Visit<'g>(&'g Local, &'g Registry, usize);
+        impl Drop for Visit<'_> {
+            fn drop(&mut self) {
+                let Visit(local, registry, place) = *self;
+                let index = local.index;
+                local.hand_over();
+                // An interrupt that has begun has called this guest, or is about to, and waits for it.
+                // After G2 the Local may be another's.
+                while !registry.sleep.leave(place, || registry.relieve(Some(index))) {
+                    registry.fork_guard.check_or_abort();
+                    local.answer_calls();
+                    thread::yield_now();
+                }
+            }
+        }
+        registry.fork_guard.check();
+        let place = loop {
+            match registry.sleep.enter() {
+                Ok(place) => break place,
+                Err(NoPlace::Closed) if !self.0.is_empty() => registry.spares.wait_for_interrupt(),
+                Err(_) => return Err(f),
+            }
+        };
+        let visit = Visit(&self.0[place], registry, place);
+        Ok(visit.0.visit(f))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::ThreadPool;
+
+    /// A guest is called by an interrupt and does not notice before it leaves.
+    #[test]
+    fn a_guest_that_leaves_takes_part_in_an_interrupt_that_has_called_it() {
+        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        thread::scope(|threads| {
+            let interrupter = pool.run(|_| {
+                let interrupter = threads.spawn(|| pool.interrupt(|| crate::join(|| 1, || 2)));
+                let is_called = || Local::with(|local| !local.unwrap().remote().calls.is_empty());
+                while !is_called() {
+                    thread::yield_now();
+                }
+                interrupter
+            });
+            assert_eq!(interrupter.join().unwrap(), (1, 2));
+        });
+        // The place is free again.
+        assert_eq!(pool.run(|mut worker| worker.join(|_| 3, |_| 4)), (3, 4));
+    }
+}

@@ -1,0 +1,506 @@
+//! What the workers of one pool share: their deques, the inboxes, and who sleeps. When the workers end: [`Termination`].
+
+pub(crate) mod handlers;
+pub(crate) mod inbox;
+pub(crate) mod spares;
+mod termination;
+pub(crate) mod victims;
+pub(crate) mod waiting;
+
+use std::ops::Range;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use poach_deque::split::{Stack, Thief};
+use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
+
+use crate::shared::handlers::Handlers;
+use crate::shared::inbox::Inbox;
+use crate::shared::spares::Spares;
+use crate::shared::termination::Termination;
+use crate::shared::victims::{Plan, VictimOrder};
+use crate::shared::waiting::{DeepWaits, Waiting};
+use crate::sleep::Caller;
+use crate::sleep::events::{DequeEvents, PoolSleep, PoolWakePolicy};
+use crate::sleep::guests::Places;
+use crate::stats::track::Recordings;
+use crate::stats::watch::Watch;
+use crate::system::process::ForkGuard;
+use crate::task::value::{InTwo, Queue, Task};
+
+/// A worker's own queue of spawned tasks.
+pub(crate) type Spawns = Queue<DequeEvents>;
+
+/// A worker as the others see it.
+pub(crate) struct Remote {
+    pub(crate) forks: Stack<Machine, DequeEvents>,
+    pub(crate) spawns: Thief<Task, Machine, InTwo>,
+    /// Tasks that this worker alone may run, once it has none of its own.
+    pub(crate) mail: Inbox,
+    /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
+    pub(crate) calls: Inbox,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
+    pub(crate) deep_waits: DeepWaits,
+    /// In which order this worker robs the others, from its first look on.
+    pub(crate) victim_order: OnceLock<VictimOrder>,
+}
+
+impl Remote {
+    pub(crate) fn new(
+        forks: Stack<Machine, DequeEvents>,
+        spawns: Thief<Task, Machine, InTwo>,
+        watch: Arc<CachePadded<Watch>>,
+    ) -> Remote {
+        let (mail, calls, deep_waits) = (Inbox::new(), Inbox::new(), DeepWaits::new());
+        Remote { forks, spawns, mail, calls, watch, deep_waits, victim_order: OnceLock::new() }
+    }
+
+    /// Whether there is something to steal from it.
+    pub(crate) fn has_visible_work(&self) -> bool {
+        self.forks.shared() != 0 || !self.spawns.is_empty()
+    }
+
+    /// Whether a thief that has asked and fenced since finds something to expose. Line S5.
+    fn has_private_tasks(&self) -> bool {
+        self.forks.has_private_tasks() || self.spawns.has_private_tasks()
+    }
+
+    /// Whether something has come that only this worker may take. Line S5.
+    pub(crate) fn has_mail(&self) -> bool {
+        !self.calls.is_empty() || !self.mail.is_empty()
+    }
+}
+
+/// The priority of a task of [`spawn_at`](crate::spawn_at).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Priority {
+    /// Taken by a worker that has no task of its own left and finds nothing to steal.
+    #[default]
+    Normal,
+    /// Taken at a worker's next look for work, before its own spawned tasks and before any stealing.
+    High,
+}
+
+/// What a registry is made of; see there.
+pub(crate) struct Parts {
+    pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) wake_policy: Arc<PoolWakePolicy>,
+    pub(crate) workers: Box<[Remote]>,
+    pub(crate) threads: usize,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) wait_policy: WaitPolicy,
+    /// The last slots are places of guests.
+    pub(crate) guests: usize,
+    pub(crate) parent: Option<Arc<Registry>>,
+    pub(crate) plan: Arc<Plan>,
+    pub(crate) asleep: Range<usize>,
+}
+
+/// The order in which a worker runs the tasks that it has spawned: [`Builder::spawn_order`](crate::Builder::spawn_order).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum SpawnOrder {
+    /// The youngest first: the cache has what it needs, and the queue stays short.
+    #[default]
+    Lifo,
+    /// The oldest first, as in a queue.
+    Fifo,
+}
+
+/// How workers wait, and in which order they run their own tasks.
+#[derive(Clone, Copy)]
+pub(crate) struct WaitPolicy {
+    pub(crate) waiting: Waiting,
+    /// Tasks on top of waits beyond which these are restricted.
+    pub(crate) nesting: usize,
+    pub(crate) order: SpawnOrder,
+}
+
+/// A registry with nobody in it, and its workers' own ends of their queues: what an interrupt needs.
+pub(crate) struct Frame {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) owners: Vec<Option<Spawns>>,
+}
+
+/// So many frames are kept: while the last worker leaves one, the next interrupt may have begun.
+const FRAMES: usize = 2;
+
+pub(crate) struct Registry {
+    pub(crate) workers: Box<[Remote]>,
+    /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
+    pub(crate) threads: usize,
+    pub(crate) sleep: Arc<PoolSleep>,
+    pub(crate) wake_policy: Arc<PoolWakePolicy>,
+    high: Inbox,
+    normal: Inbox,
+    /// How many of them are places of guests.
+    guests: usize,
+    /// Set if tasks that have not started when the pool closes are to be dropped.
+    dropping: <Machine as Memory>::Word,
+    termination: CachePadded<Termination>,
+    /// How many tasks are under way that anybody may yet wait for by a handle: see "Tasks beside each other" in `waiting`.
+    awaitable: CachePadded<<Machine as Memory>::Word>,
+    pub(crate) handlers: Arc<Handlers>,
+    pub(crate) spares: Spares,
+    pub(crate) wait_policy: WaitPolicy,
+    /// The registry whose workers have been interrupted and work for this one.
+    parent: Option<Arc<Registry>>,
+    /// Where the workers run, and whom each robs first.
+    pub(crate) plan: Arc<Plan>,
+    /// The workers that begin asleep.
+    asleep: Range<usize>,
+    /// What interrupts of this one have left for the next. Locked on its workers' threads alone.
+    frames: Mutex<Vec<Frame>>,
+    pub(crate) fork_guard: ForkGuard,
+    pub(crate) recordings: Recordings,
+    /// The names of the threads, by their workers' indices; of a frame none.
+    pub(crate) names: OnceLock<Vec<Option<String>>>,
+}
+
+impl Registry {
+    pub(crate) fn new(parts: Parts) -> Arc<Registry> {
+        let spares = parts.workers.len() - parts.threads - parts.guests;
+        let registry = Registry {
+            guests: parts.guests,
+            workers: parts.workers,
+            threads: parts.threads,
+            sleep: parts.sleep,
+            wake_policy: parts.wake_policy,
+            high: Inbox::new(),
+            normal: Inbox::new(),
+            dropping: Word::new(0),
+            termination: CachePadded::new(Termination::new()),
+            awaitable: CachePadded::new(Word::new(0)),
+            handlers: parts.handlers,
+            spares: Spares::new(spares),
+            wait_policy: parts.wait_policy,
+            parent: parts.parent,
+            plan: parts.plan,
+            asleep: parts.asleep,
+            frames: Mutex::new(Vec::new()),
+            fork_guard: ForkGuard::here(),
+            recordings: Recordings::new(),
+            names: OnceLock::new(),
+        };
+        if !registry.asleep.is_empty() {
+            registry.sleep.begin_asleep(registry.asleep.clone());
+            // By each of them: one alone asks all but itself.
+            let alone = (registry.asleep.len() == 1).then_some(registry.asleep.start);
+            registry.request_everywhere(alone);
+        }
+        Arc::new(registry)
+    }
+
+    /// Whether this worker was asleep before its thread began: see "A pool begins asleep" in
+    /// `sleep/README.md`.
+    pub(crate) fn begins_asleep(&self, worker: usize) -> bool {
+        self.asleep.contains(&worker)
+    }
+
+    /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has
+    /// been interrupted for.
+    #[inline]
+    pub(crate) fn serves(&self, pool: &Registry) -> bool {
+        std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
+    }
+
+    /// A frame that an interrupt of this registry has left, for the next one.
+    pub(crate) fn kept_frame(self: &Arc<Self>) -> Option<Frame> {
+        let mut frame = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
+        Arc::get_mut(&mut frame.registry)?.parent = Some(Arc::clone(self));
+        Some(frame)
+    }
+
+    /// Keeps a frame whose last worker has left it, with its stacks, its queues and the frames that it keeps itself, for the next interrupt
+    /// of the same registry; unless somebody else still knows it, or something is left of what was done in it.
+    pub(crate) fn keep_frame(mut frame: Frame) {
+        let complete = frame.owners.iter().all(Option::is_some);
+        let Some(registry) = Arc::get_mut(&mut frame.registry) else { return };
+        // Relaxed: nobody else has it.
+        let counts = [&*registry.awaitable, &registry.dropping];
+        let counts = counts.map(|count| count.load(Ordering::Relaxed));
+        let left = registry.has_injected()
+            || registry.workers.iter().any(|worker| worker.has_mail() || worker.has_visible_work())
+            || !registry.sleep.is_deserted();
+        if !complete || left || counts != [0; 2] || !registry.termination.reopen() {
+            return;
+        }
+        registry.spares = Spares::new(registry.first_guest() - registry.threads);
+        // Kept frames do not keep the registry that keeps them.
+        let Some(parent) = registry.parent.take() else { return };
+        let mut frames = parent.frames.lock().unwrap_or_else(PoisonError::into_inner);
+        if frames.len() < FRAMES {
+            frames.push(frame);
+        }
+    }
+
+    /// Hands a task to the pool from outside, or from a worker whose own queue is full.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made.
+    pub(crate) fn inject(&self, task: Task) {
+        self.inject_at(Priority::Normal, task, Caller::GoesOn);
+    }
+
+    pub(crate) fn inject_at(&self, priority: Priority, task: Task, caller: Caller) {
+        self.fork_guard.check();
+        match priority {
+            Priority::Normal => self.normal.put(task),
+            Priority::High => self.high.put(task),
+        }
+        self.sleep.wake_one(caller);
+    }
+
+    /// The oldest injected task of this priority.
+    pub(crate) fn injected(&self, priority: Priority) -> Option<Task> {
+        match priority {
+            Priority::Normal => self.normal.take(),
+            Priority::High => self.high.take(),
+        }
+    }
+
+    /// The oldest injected task, if many wait.
+    pub(crate) fn injected_of_burst(&self) -> Option<Task> {
+        self.normal.has_burst().then(|| self.normal.take()).flatten()
+    }
+
+    /// Line S4: leaves a request with every worker but `except`, the one that asks.
+    pub(crate) fn request_everywhere(&self, except: Option<usize>) {
+        for (index, worker) in self.workers.iter().enumerate() {
+            if Some(index) == except {
+                continue;
+            }
+            worker.forks.request();
+            worker.spawns.request();
+        }
+    }
+
+    /// The place of the guest in the slot `victim`, if a thief is to claim its deques before it takes something: in a pool of one
+    /// worker. See "A pool of one worker" in `sleep/README.md`.
+    #[inline]
+    pub(crate) fn to_claim(&self, victim: usize) -> Option<usize> {
+        if self.threads == 1 { self.guest(victim) } else { None }
+    }
+
+    /// Whether the slot is of a guest whose deques are left alone because it is awake. Out of date at once.
+    pub(crate) fn is_left_alone(&self, victim: usize) -> bool {
+        self.to_claim(victim).is_some_and(|place| self.sleep.is_guest_awake(place))
+    }
+
+    /// The guests whose deques the caller does not look at, since it leaves them alone: they look when they doze or leave (G4). S3 or L2
+    /// precedes.
+    pub(crate) fn leaves_alone(&self) -> Places {
+        if self.threads == 1 { self.sleep.leaves_theirs_to_guests() } else { Places::NONE }
+    }
+
+    /// Which place of a guest the slot `index` is, if it is one.
+    pub(crate) fn guest(&self, index: usize) -> Option<usize> {
+        index.checked_sub(self.first_guest())
+    }
+
+    /// The slot of the first place of a guest.
+    pub(crate) fn first_guest(&self) -> usize {
+        self.workers.len() - self.guests
+    }
+
+    /// Whether the pool has spare workers.
+    pub(crate) fn has_spares(&self) -> bool {
+        self.first_guest() != self.threads
+    }
+
+    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    pub(crate) fn does_anybody_run(&self) -> bool {
+        self.sleep.does_anybody_run(self.spares.idle() + self.sleep.free_places())
+    }
+
+    /// How many tasks the workers have begun so far. Out of date at once.
+    pub(crate) fn tasks_begun(&self) -> u64 {
+        let begun = self.workers.iter().map(|worker| worker.watch.counters.tasks.get());
+        begun.fold(0, u64::wrapping_add)
+    }
+
+    /// Whether no worker but `me`, which waits deep, runs anything, or is to take something before it does: one with fewer deep waits.
+    pub(crate) fn leaves_it_to(&self, me: usize) -> bool {
+        let away = 1 + self.spares.idle() + self.sleep.free_places();
+        let mine = self.workers[me].deep_waits.count();
+        // In this order: a worker that is seen asleep in a deep wait is seen to have one.
+        !self.sleep.does_anybody_run(away)
+            && self.workers[..self.first_guest()]
+                .iter()
+                .all(|worker| !(1..mine).contains(&worker.deep_waits.count()))
+    }
+
+    /// The workers but those in these places, and their slots.
+    fn without(&self, alone: Places) -> impl Iterator<Item = (usize, &Remote)> {
+        let is_alone = move |index| self.guest(index).is_some_and(|place| alone.has(place));
+        self.workers.iter().enumerate().filter(move |&(index, _)| !is_alone(index))
+    }
+
+    /// Line S5: whether there is work that a searcher could take, which leaves these guests alone.
+    pub(crate) fn visible_work(&self, alone: Places) -> bool {
+        // S3 or L2 precedes.
+        self.has_injected() || self.without(alone).any(|(_, worker)| worker.has_visible_work())
+    }
+
+    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
+    /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
+    /// before it looks: a process-wide barrier, where there is one.
+    pub(crate) fn private_work(&self, me: usize, alone: Places, fence: impl FnOnce()) -> bool {
+        if self.sleep.is_another_awake(me, || self.spares.idle()) {
+            fence();
+        }
+        self.without(alone).any(|(index, worker)| index != me && worker.has_private_tasks())
+    }
+
+    /// Whether something has come from outside.
+    pub(crate) fn has_injected(&self) -> bool {
+        self.has_urgent() || !self.normal.is_empty()
+    }
+
+    /// Whether something urgent has come from outside.
+    pub(crate) fn has_urgent(&self) -> bool {
+        !self.high.is_empty()
+    }
+
+    /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to guests.
+    #[cold]
+    pub(crate) fn relieve(&self, left: Option<usize>) {
+        self.request_everywhere(left);
+        if self.call_for_visible_work() {
+            return;
+        }
+        // Without a barrier, which would cost the guest more than its call: a push of this moment may be missed.
+        let private =
+            self.without(self.leaves_alone()).find(|(_, owner)| owner.has_private_tasks());
+        if let Some((owner, _)) = private {
+            self.sleep.wake_for(owner);
+        }
+    }
+
+    /// Lines P2 to P5 for all visible work. Returns whether there is some.
+    pub(crate) fn call_for_visible_work(&self) -> bool {
+        let mut any = self.has_injected();
+        if any {
+            self.sleep.wake_one(Caller::GoesOn);
+        }
+        for (index, worker) in self.workers.iter().enumerate() {
+            if worker.has_visible_work() {
+                self.sleep.wake_for(index);
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// Tells the workers to end once nothing keeps the pool open any more.
+    pub(crate) fn close(&self) {
+        if self.termination.close() {
+            self.end_workers();
+        }
+    }
+
+    #[cold]
+    fn end_workers(&self) {
+        // The change of the word that precedes it is a P1.
+        self.sleep.wake_all();
+        self.spares.dismiss();
+    }
+
+    /// Closes, and lets no detached task start any more.
+    pub(crate) fn close_now(&self) {
+        // Relaxed: a task that does not see it in time has started in time.
+        self.dropping.store(1, Ordering::Relaxed);
+        self.close();
+    }
+
+    /// Whether detached tasks are dropped rather than started.
+    #[inline]
+    pub(crate) fn is_dropping(&self) -> bool {
+        // Relaxed: nothing is handed over with it.
+        self.dropping.load(Ordering::Relaxed) != 0
+    }
+
+    /// Whether the workers are to end: line S5.
+    #[inline]
+    pub(crate) fn has_ended(&self) -> bool {
+        self.termination.has_ended()
+    }
+
+    /// Keeps all workers of the pool there until the value is dropped: for a detached task, until that has ended, and for a call that waits
+    /// for particular workers.
+    ///
+    /// # Panics
+    ///
+    /// If the pool has no workers any more: in a process forked since it was made, or after it was dropped, on a thread that it was made to
+    /// use or in an exit handler.
+    #[inline]
+    pub(crate) fn keep_open(self: &Arc<Self>) -> OpenPool {
+        self.fork_guard.check();
+        assert!(self.termination.hold(), "the thread pool was dropped, and its workers have ended");
+        OpenPool(Arc::clone(self))
+    }
+
+    /// A task is under way that anybody may yet wait for, until the value is dropped.
+    pub(crate) fn may_be_awaited(self: &Arc<Self>) -> Awaitable {
+        // Relaxed, as its other accesses: what matters to a worker was counted by itself, or before something that
+        // it has stolen since.
+        self.awaitable.fetch_add(1, Ordering::Relaxed);
+        Awaitable(Arc::clone(self))
+    }
+
+    /// Whether any such task is under way.
+    #[inline]
+    pub(crate) fn has_awaitable(&self) -> bool {
+        self.awaitable.load(Ordering::Relaxed) != 0
+    }
+}
+
+/// A task under way whose handle nobody waits by.
+pub(crate) struct Awaitable(Arc<Registry>);
+
+impl Drop for Awaitable {
+    fn drop(&mut self) {
+        self.0.awaitable.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// A pool that its workers do not leave while the value lives.
+pub(crate) struct OpenPool(Arc<Registry>);
+
+impl OpenPool {
+    pub(crate) fn registry(&self) -> &Arc<Registry> {
+        &self.0
+    }
+
+    /// Hands a task to one worker, for when it has none of its own.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since the pool was made; so does `call`.
+    pub(crate) fn post(&self, worker: usize, task: Task) {
+        self.0.fork_guard.check();
+        self.0.workers[worker].mail.put(task);
+        self.0.sleep.wake(worker);
+    }
+
+    /// Hands a task to one worker, for its next look at anything.
+    pub(crate) fn call(&self, worker: usize, task: Task) {
+        self.0.fork_guard.check();
+        self.0.workers[worker].calls.put(task);
+        self.0.sleep.wake(worker);
+    }
+}
+
+impl Clone for OpenPool {
+    fn clone(&self) -> OpenPool {
+        self.0.termination.hold_again();
+        OpenPool(Arc::clone(&self.0))
+    }
+}
+
+impl Drop for OpenPool {
+    fn drop(&mut self) {
+        if self.0.termination.release() {
+            self.0.end_workers();
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Guests: threads from outside that work for the pool in places of their own, and the workers that stand aside
+//! meanwhile.
+//!
+//! One word has three bits for each place: whether it is taken, whether its guest is *awake*, that is whether it neither has
+//! left nor sleeps in a wait, and whether a thief has *claimed* the deques of a guest that is not. One more bit says that something has been left to guests, and another that no more come: an
+//! interrupt is under way, which has called those that are in. Every change of the word is a read-modify-write. A place is the
+//! deques and whatever else its guest alone touches. One thread at a time has it: it has set the place's bit by a
+//! read-modify-write that acquires what the last one released who cleared it.
+//!
+//! Why a worker stands aside, and why nothing is lost by it: "Guests" in the README.
+
+use std::thread;
+
+use poach_memory::{Memory, Ordering, Word};
+
+use super::states::SLEEPERS;
+use super::{Parking, Sleep};
+
+/// The most places.
+pub(crate) const MOST: usize = 20;
+/// A bit for each.
+const PLACES: u64 = (1 << MOST) - 1;
+
+/// No guest comes in.
+const CLOSED: u64 = 1 << 63;
+/// Something has been left to guests: set only while one is awake, and cleared by the first that leaves or dozes.
+const LEFT: u64 = 1 << 62;
+
+const fn taken(place: usize) -> u64 {
+    1 << place
+}
+
+const fn awake(place: usize) -> u64 {
+    1 << (MOST + place)
+}
+
+const fn claimed(place: usize) -> u64 {
+    1 << (2 * MOST + place)
+}
+
+/// Why no guest comes in.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum NoPlace {
+    Taken,
+    /// Until an interrupt has ended.
+    Closed,
+}
+
+/// Some of the places.
+#[derive(Clone, Copy)]
+pub(crate) struct Places(u64);
+
+impl Places {
+    pub(crate) const NONE: Places = Places(0);
+
+    pub(crate) fn has(self, place: usize) -> bool {
+        self.0 & taken(place) != 0
+    }
+}
+
+/// A thief may take what a guest that is not awake has left in its deques, until the value is dropped.
+pub(crate) struct Claimed<'s, M: Memory, S> {
+    sleep: &'s Sleep<M, S>,
+    place: usize,
+}
+
+impl<M: Memory, S> Drop for Claimed<'_, M, S> {
+    fn drop(&mut self) {
+        // Release: pairs with the acquire in `rouse`.
+        self.sleep.guests.fetch_and(!claimed(self.place), Ordering::Release);
+    }
+}
+
+// Relaxed, where nothing else is said: as in the parent.
+impl<M: Memory, S: Parking> Sleep<M, S> {
+    /// Takes a place, if one is free. G1.
+    pub(crate) fn enter(&self) -> Result<usize, NoPlace> {
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            if seen & CLOSED != 0 {
+                return Err(NoPlace::Closed);
+            }
+            let place = (!seen).trailing_zeros() as usize;
+            if place >= self.places {
+                return Err(NoPlace::Taken);
+            }
+            let new = seen | taken(place) | awake(place);
+            // Acquire: pairs with the release in `leave`, and with the read of `is_another_awake`.
+            match self.guests.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Ok(place),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Gives the place back: G2 and G3. `look` is G4. False while places are closed: then the guest has been called, or is about
+    /// to be, and stays.
+    #[must_use]
+    pub(crate) fn leave(&self, place: usize, look: impl FnOnce()) -> bool {
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            if seen & CLOSED != 0 {
+                return false;
+            }
+            let new = seen & !(taken(place) | awake(place) | LEFT);
+            // Release: pairs with the acquire in `enter`.
+            match self.guests.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
+                Ok(_) => break,
+                Err(now) => seen = now,
+            }
+        }
+        Self::look_for_what_was_left(seen, look);
+        true
+    }
+
+    /// A guest goes to sleep in a wait: G2 and G3. `look` is G4. Returns whether it was awake.
+    pub(crate) fn doze(&self, place: usize, look: impl FnOnce()) -> bool {
+        let seen = self.guests.fetch_and(!(awake(place) | LEFT), Ordering::Relaxed);
+        Self::look_for_what_was_left(seen, look);
+        seen & awake(place) != 0
+    }
+
+    /// G3 and G4, of a guest that has just cleared its bits in the word `seen`.
+    fn look_for_what_was_left(seen: u64, look: impl FnOnce()) {
+        if seen & LEFT != 0 {
+            // G3: pairs with P2, S3 and L2.
+            M::full();
+            look();
+        }
+    }
+
+    /// It is awake again: G1. If a thief has claimed its deques, it waits for the end of that one steal.
+    pub(crate) fn rouse(&self, place: usize) {
+        let mut seen = self.guests.fetch_or(awake(place), Ordering::Acquire);
+        while seen & claimed(place) != 0 {
+            M::pause();
+            thread::yield_now();
+            // Acquire: pairs with the drop of `Claimed`.
+            seen = self.guests.load(Ordering::Acquire);
+        }
+    }
+
+    /// T1 to T3: claims the deques of the guest in this place, unless it is awake or another thief has claimed them.
+    pub(crate) fn claim(&self, place: usize) -> Option<Claimed<'_, M, S>> {
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            if seen & (awake(place) | claimed(place)) != 0 || seen & taken(place) == 0 {
+                return None;
+            }
+            let new = seen | claimed(place);
+            // Acquire: pairs with the drop of the last thief's claim.
+            match self.guests.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(Claimed { sleep: self, place }),
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Whether the guest in this place is awake. Out of date at once.
+    pub(crate) fn is_guest_awake(&self, place: usize) -> bool {
+        self.guests.load(Ordering::Relaxed) & awake(place) != 0
+    }
+
+    /// The guests that are awake, to whom the caller leaves what they have: A1 and A2. S3, P2 or L2 precedes.
+    pub(crate) fn leaves_theirs_to_guests(&self) -> Places {
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            let awake = Places(seen >> MOST & PLACES);
+            if awake.0 == 0 || seen & LEFT != 0 {
+                return awake;
+            }
+            let new = seen | LEFT;
+            match self.guests.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return awake,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Whether nobody is called, or looks, because guests are at work: then one of them does at its G4. S3, P2 or L2
+    /// precedes.
+    pub(crate) fn leaves_it_to_guests(&self) -> bool {
+        // A1.
+        let mut seen = self.guests.load(Ordering::Relaxed);
+        loop {
+            if !self.is_full_of(Self::guests_awake(seen)) {
+                return false;
+            }
+            if seen & LEFT != 0 {
+                return true;
+            }
+            // A2.
+            let new = seen | LEFT;
+            match self.guests.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed) {
+                Ok(_) => return true,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Lets no guest in any more, and says which places are taken.
+    pub(crate) fn close_places(&self) -> impl Iterator<Item = usize> {
+        // AcqRel: what is taken and what is closed is one word, so a guest is either seen here or turned away.
+        let seen = self.guests.fetch_or(CLOSED, Ordering::AcqRel);
+        (0..self.places).filter(move |&place| seen & taken(place) != 0)
+    }
+
+    /// Lets guests in again.
+    pub(crate) fn open_places(&self) {
+        self.guests.fetch_and(!CLOSED, Ordering::Release);
+    }
+
+    fn guests_awake(guests: u64) -> u32 {
+        (guests >> MOST & PLACES).count_ones()
+    }
+
+    fn is_full_of(&self, guests: u32) -> bool {
+        guests != 0 && guests >= self.sleepers()
+    }
+
+    /// The workers that sleep, but for those in a restricted wait.
+    pub(super) fn sleepers(&self) -> u32 {
+        self.idle.count(SLEEPERS)
+    }
+
+    /// Whether as many threads are at work as the pool has workers, some of which stand aside for guests: then no owner
+    /// calls a sleeper.
+    pub(crate) fn is_full(&self) -> bool {
+        self.is_full_of(Self::guests_awake(self.guests.load(Ordering::Relaxed)))
+    }
+
+    /// Whether more threads are at work than that: then a worker with nothing under way stands aside.
+    pub(crate) fn is_crowded(&self) -> bool {
+        let guests = Self::guests_awake(self.guests.load(Ordering::Relaxed));
+        guests != 0 && guests > self.sleepers()
+    }
+
+    /// How many places have no guest. Out of date at once.
+    pub(crate) fn free_places(&self) -> usize {
+        self.places - Self::taken_places(self.guests.load(Ordering::Relaxed))
+    }
+
+    pub(super) fn taken_places(guests: u64) -> usize {
+        (guests & PLACES).count_ones() as usize
+    }
+}

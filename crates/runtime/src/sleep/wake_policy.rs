@@ -1,0 +1,471 @@
+//! When an owner wakes a sleeper for its forks: by ski rental, with a memory.
+//!
+//! A wake costs the owner a system call of some microseconds, and the woken worker comes ten to sixty later. A region that is
+//! over by then has lost the time of the system call. So the pool keeps an account of its wakes: each wake adds the time that the woken worker then
+//! worked, and subtracts one and a half times what wakes lately cost their callers, by the clock. An owner whose pool is in debt
+//! *hesitates*: it puts a request off until the region has run for [`RENT`], about what a wake costs both sides. The region then takes at most
+//! twice the time that it would have taken with the better choice: Karlin, Manasse, Rudolph and Sleator,
+//! *Competitive snoopy caching* (Algorithmica 1988), whose problem is known as ski rental.
+//!
+//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short is soon in debt, and a program whose
+//!   woken worker is late now and then is not. A debt is forgotten after [`MEMORY`], and later each time that the next wake is useless again.
+//! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes a sleeper then, and the next
+//!   region's owner does so at its first fork. The late wake costs the account nothing, since an early one might have brought more.
+//! - While some worker searches there is no wake to pay for, and the owner answers at once.
+//!
+//! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come back to its deque
+//! before one of them ends, gets its second worker from the next nap of a sleeper (see the README). The napper ends the
+//! hesitation then, and credits the account with the time that was lost: some dozens of wakes are made at once after that, useful or not.
+//!
+//! The clock is read in the owner's cold path: around a wake, and when a request has been met while it hesitates, which is twice for each
+//! level of a balanced tree of forks.
+
+use std::time::Duration;
+
+use poach_memory::{Memory, Ordering, Word};
+
+use crate::sleep::clock::Clock;
+
+/// How long a region runs before a hesitating owner wakes a sleeper for it.
+const RENT: u64 = 64_000;
+/// What a wake is taken to cost its owner before one was measured, and at most: it may lose its processor meanwhile.
+const COST: u64 = 10_000;
+/// The account holds as much as so many wakes cost.
+const WAKES: u64 = 2;
+/// How long a debt is remembered, at first. One useless wake in so long costs some microseconds of each twenty milliseconds.
+const MEMORY: u64 = 20_000_000;
+/// Each debt without a wake in between that was worth its cost is remembered for twice as long, up to this.
+const LONGEST: u64 = MEMORY << 4;
+/// The most that a wake which was put off wrongly counts for, at first: what sleepers nap.
+const DEAREST: u64 = 1_000_000;
+/// Each that is put off wrongly, with none between that was put off rightly, may count for twice as much, up to this: some thousand wakes.
+const DEAREST_OF_ALL: u64 = DEAREST << 6;
+/// Forks further apart than this belong to different regions, if nothing private was left between them.
+const PAUSE: u64 = 10_000;
+
+/// What the owners of a pool have learned. Times are nanoseconds since `epoch`.
+// Relaxed, throughout this file: estimates.
+pub struct WakePolicy<M: Memory, C: Clock> {
+    epoch: C::Instant,
+    /// Until then owners hesitate; zero if they do not.
+    hesitate_until: M::Word,
+    /// For how long they will, next time.
+    memory: M::Word,
+    /// What a wake costs its owner: a moving average, in nanoseconds.
+    cost: M::Word,
+    /// What wakes have brought beyond their cost, in nanoseconds, and what it begins with.
+    account: M::Word,
+    /// When an owner last put a request off, if no thief has had to expose what it kept.
+    put_off: M::Word,
+    /// The most that a wake counts for which is put off wrongly, next time.
+    dearest: M::Word,
+    /// One if the last wake came late, after [`RENT`], and zero if not.
+    late: M::Word,
+}
+
+/// The region that an owner runs. Written by the owner alone.
+pub(crate) struct RegionClock<M: Memory> {
+    start: M::Word,
+    /// When the owner last asked.
+    last: M::Word,
+}
+
+impl<M: Memory> RegionClock<M> {
+    /// No region so far.
+    pub(crate) fn new() -> Self {
+        RegionClock { start: M::Word::new(0), last: M::Word::new(0) }
+    }
+}
+
+impl<M: Memory, C: Clock> Default for WakePolicy<M, C> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<M: Memory, C: Clock> WakePolicy<M, C> {
+    /// Nothing learned so far.
+    pub fn new() -> Self {
+        WakePolicy {
+            epoch: C::now(),
+            hesitate_until: M::Word::new(0),
+            memory: M::Word::new(MEMORY),
+            cost: M::Word::new(COST),
+            account: M::Word::new(COST * WAKES),
+            put_off: M::Word::new(0),
+            dearest: M::Word::new(DEAREST),
+            late: M::Word::new(0),
+        }
+    }
+
+    /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own stand above the
+    /// split.
+    pub(crate) fn is_due(&self, region: &RegionClock<M>, private: u32) -> bool {
+        if self.hesitate_until.load(Ordering::Relaxed) == 0 {
+            return true;
+        }
+        self.is_due_at(self.now(), region, private)
+    }
+
+    /// Whether an owner may put a request off, now. A worker that sleeps meanwhile naps.
+    pub(crate) fn hesitates(&self) -> bool {
+        let until = self.hesitate_until.load(Ordering::Relaxed);
+        until != 0 && self.now() < until
+    }
+
+    /// An owner that has put a request off comes down to its split: its region goes on until now.
+    pub(crate) fn came_down(&self, region: &RegionClock<M>) {
+        region.last.store(self.now(), Ordering::Relaxed);
+    }
+
+    fn is_due_at(&self, now: u64, region: &RegionClock<M>, private: u32) -> bool {
+        // The one private task has been pushed just now, on a deque that had none.
+        let paused = now.saturating_sub(region.last.load(Ordering::Relaxed)) > PAUSE;
+        if private == 1 && paused {
+            region.start.store(now, Ordering::Relaxed);
+            // What was put off in the last region was put off rightly.
+            if self.put_off.load(Ordering::Relaxed) != 0 {
+                let dearest = self.dearest.load(Ordering::Relaxed);
+                self.dearest.store((dearest / 2).max(DEAREST), Ordering::Relaxed);
+            }
+        }
+        region.last.store(now, Ordering::Relaxed);
+        let hesitates = now < self.hesitate_until.load(Ordering::Relaxed);
+        if hesitates && now.saturating_sub(region.start.load(Ordering::Relaxed)) < RENT {
+            self.put_off.store(now, Ordering::Relaxed);
+            return false;
+        }
+        self.late.store(u64::from(hesitates), Ordering::Relaxed);
+        self.hesitate_until.store(0, Ordering::Relaxed);
+        true
+    }
+
+    /// An owner has woken a sleeper, which took so long.
+    pub(crate) fn woke(&self, took: Duration) {
+        let took = (took.as_nanos() as u64).min(COST);
+        let before = self.cost.load(Ordering::Relaxed);
+        self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
+    }
+
+    /// A worker that an owner had woken has worked for so long, and has nothing left.
+    pub(crate) fn woken(&self, worked: Duration) {
+        let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
+        let before = self.account.load(Ordering::Relaxed);
+        let late = self.late.load(Ordering::Relaxed) != 0;
+        if late {
+            self.late.store(0, Ordering::Relaxed);
+        }
+        // It might have brought more at once, which the next region tries.
+        if late && worked.as_nanos() < u128::from(cost) {
+            return;
+        }
+        let left = (before + worked.as_nanos() as u64).checked_sub(cost);
+        self.account.store(left.unwrap_or(0).min(before.max(cost * WAKES)), Ordering::Relaxed);
+        let memory = self.memory.load(Ordering::Relaxed);
+        if left.is_some() {
+            self.memory.store(MEMORY, Ordering::Relaxed);
+        } else {
+            self.hesitate_until.store(self.now() + memory, Ordering::Relaxed);
+            self.memory.store((memory * 2).min(LONGEST), Ordering::Relaxed);
+        }
+    }
+
+    /// A thief has exposed private tasks. If the owner that put a request off has not come back for so long that it would have
+    /// woken somebody by now, it should have done so at once.
+    pub fn exposed(&self) {
+        if self.hesitate_until.load(Ordering::Relaxed) != 0 {
+            self.exposed_at(self.now());
+        }
+    }
+
+    fn exposed_at(&self, now: u64) {
+        let put_off = self.put_off.load(Ordering::Relaxed);
+        if put_off == 0 {
+            return;
+        }
+        // Whether it was right to put it off nobody will know.
+        self.put_off.store(0, Ordering::Relaxed);
+        let lost = now.saturating_sub(put_off);
+        if lost >= RENT {
+            let dearest = self.dearest.load(Ordering::Relaxed);
+            self.dearest.store((dearest * 2).min(DEAREST_OF_ALL), Ordering::Relaxed);
+            // It has lost no more than it took, the first time; from then on, what is to come counts as well.
+            let counts = if dearest == DEAREST { lost.min(DEAREST) } else { dearest };
+            self.account.store(counts, Ordering::Relaxed);
+            self.memory.store(MEMORY, Ordering::Relaxed);
+            self.hesitate_until.store(0, Ordering::Relaxed);
+        }
+    }
+
+    fn now(&self) -> u64 {
+        (C::now() - self.epoch).as_nanos() as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use poach_memory::Machine;
+
+    use super::*;
+    use crate::sleep::clock::SystemClock;
+
+    type WakePolicy = super::WakePolicy<Machine, SystemClock>;
+    type RegionClock = super::RegionClock<Machine>;
+
+    /// A policy whose owners hesitate, and a time within its memory.
+    fn hesitating() -> (WakePolicy, u64) {
+        let policy = WakePolicy::new();
+        policy.hesitate_until.store(1_000 * MEMORY, Ordering::Relaxed);
+        (policy, MEMORY)
+    }
+
+    /// Useless wakes, until the owners hesitate. How many.
+    fn in_debt(policy: &WakePolicy) -> u64 {
+        let mut wakes = 0;
+        while policy.hesitate_until.load(Ordering::Relaxed) == 0 {
+            policy.woken(Duration::ZERO);
+            wakes += 1;
+        }
+        wakes
+    }
+
+    #[test]
+    fn an_owner_wakes_at_once_until_a_few_wakes_were_useless() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        assert!(policy.is_due(&region, 1));
+        assert!((2..=WAKES).contains(&in_debt(&policy)));
+        assert!(!policy.is_due_at(MEMORY / 2, &region, 1));
+        // From then on each is one too many.
+        assert!(policy.hesitates());
+        policy.hesitate_until.store(0, Ordering::Relaxed);
+        assert!(!policy.hesitates());
+        assert_eq!(in_debt(&policy), 1);
+    }
+
+    #[test]
+    fn a_worker_that_is_late_now_and_then_is_woken_for_what_it_brings_otherwise() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        for _ in 0..100 {
+            (0..3).for_each(|_| policy.woken(Duration::from_nanos(COST * 3)));
+            policy.woken(Duration::ZERO);
+            assert!(policy.is_due(&region, 1));
+        }
+        // What it has brought pays for a few wakes, however much that was.
+        policy.woken(Duration::from_secs(1));
+        assert_eq!(in_debt(&policy), WAKES + 1);
+    }
+
+    #[test]
+    fn a_wake_is_worth_what_wakes_lately_cost() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        policy.account.store(0, Ordering::Relaxed);
+        (0..100).for_each(|_| policy.woke(Duration::from_micros(2)));
+        policy.woken(Duration::from_nanos(3_100));
+        assert!(policy.is_due(&region, 1));
+        // One whose caller lost its processor meanwhile counts for no more than the first guess.
+        policy.woke(Duration::from_secs(1));
+        policy.woken(Duration::from_nanos(2_000 + COST));
+        assert!(policy.is_due(&region, 1));
+        policy.account.store(0, Ordering::Relaxed);
+        policy.woken(Duration::from_nanos(3_100));
+        assert!(!policy.is_due_at(MEMORY / 2, &region, 1));
+    }
+
+    #[test]
+    fn short_regions_wake_nobody_however_many_there_are() {
+        let ((policy, mut now), region) = (hesitating(), RegionClock::new());
+        for _ in 0..100 {
+            now += PAUSE + 1;
+            assert!(!policy.is_due_at(now, &region, 1));
+            now += RENT - 1;
+            assert!(!policy.is_due_at(now, &region, 0));
+        }
+    }
+
+    #[test]
+    fn a_region_that_outlasts_the_rent_is_woken_for_and_so_is_the_next_at_once() {
+        let ((policy, now), region) = (hesitating(), RegionClock::new());
+        assert!(!policy.is_due_at(now, &region, 1));
+        assert!(policy.is_due_at(now + RENT, &region, 0));
+        // Whatever the late one has brought.
+        policy.account.store(0, Ordering::Relaxed);
+        policy.woken(Duration::ZERO);
+        assert!(policy.is_due_at(now + 2 * RENT, &region, 1));
+        assert_eq!(in_debt(&policy), 1);
+    }
+
+    #[test]
+    fn regions_without_a_pause_between_them_are_one() {
+        let ((policy, mut now), region) = (hesitating(), RegionClock::new());
+        let start = now;
+        while !policy.is_due_at(now, &region, 1) {
+            now += PAUSE;
+        }
+        assert_eq!((now - start).div_ceil(PAUSE), RENT.div_ceil(PAUSE));
+    }
+
+    #[test]
+    fn owners_hesitate_for_longer_each_time_until_a_wake_is_worth_it() {
+        let policy = WakePolicy::new();
+        in_debt(&policy);
+        let hesitates = || {
+            policy.woken(Duration::ZERO);
+            let until = policy.hesitate_until.load(Ordering::Relaxed);
+            (until - policy.now()).div_ceil(MEMORY)
+        };
+        assert_eq!([(); 5].map(|()| hesitates()), [2, 4, 8, 16, 16]);
+        policy.woken(Duration::from_micros(100));
+        policy.account.store(0, Ordering::Relaxed);
+        assert_eq!(hesitates(), 1);
+    }
+
+    #[test]
+    fn an_owner_that_put_a_request_off_and_stayed_away_wakes_at_once_the_next_times() {
+        let ((policy, now), region) = (hesitating(), RegionClock::new());
+        assert!(!policy.is_due_at(now, &region, 1));
+        // One that came by just now runs a short region.
+        policy.exposed_at(now + RENT - 1);
+        assert!(!policy.is_due_at(now + RENT - 1, &region, 1));
+        // The time lost pays for the wakes after that, and useful ones in between take nothing away.
+        policy.exposed_at(now + RENT + 20 * COST);
+        assert!(policy.is_due(&region, 1));
+        policy.woken(Duration::from_micros(20));
+        assert!(in_debt(&policy) > 10);
+    }
+
+    #[test]
+    fn who_puts_off_wrongly_again_and_again_wakes_at_once_for_longer_each_time() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        let mut now = policy.now() + PAUSE + 1;
+        let mut wrong = || {
+            policy.hesitate_until.store(now + 1_000 * MEMORY, Ordering::Relaxed);
+            assert!(!policy.is_due_at(now, &region, 1));
+            now += DEAREST;
+            policy.exposed_at(now);
+            now += 2 * PAUSE;
+            policy.account.load(Ordering::Relaxed)
+        };
+        let credits: Vec<_> = (0..9).map(|_| wrong() / DEAREST).collect();
+        assert_eq!(credits, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
+        // Each region that is short takes half of it back.
+        policy.hesitate_until.store(now + 1_000 * MEMORY, Ordering::Relaxed);
+        for _ in 0..8 {
+            assert!(!policy.is_due_at(now, &region, 1));
+            now += 2 * PAUSE;
+        }
+        policy.exposed_at(now + RENT);
+        assert_eq!(policy.account.load(Ordering::Relaxed), DEAREST.min(RENT + 2 * PAUSE));
+    }
+
+    #[test]
+    fn hesitation_is_forgotten() {
+        let (policy, region) = (WakePolicy::new(), RegionClock::new());
+        in_debt(&policy);
+        let later = policy.now() + MEMORY;
+        assert!(!policy.is_due_at(later - MEMORY / 2, &region, 1));
+        assert!(policy.is_due_at(later, &region, 1));
+    }
+
+    thread_local! {
+        /// What the clock of these tests says.
+        static TIME: Cell<u64> = const { Cell::new(0) };
+    }
+
+    /// A clock that is set.
+    struct SetClock;
+
+    impl Clock for SetClock {
+        type Instant = Duration;
+
+        fn now() -> Duration {
+            Duration::from_nanos(TIME.get())
+        }
+    }
+
+    type ByTheClock = super::WakePolicy<Machine, SetClock>;
+
+    /// Of owners that hesitate until `UNTIL`, with the clock at zero.
+    fn by_the_clock() -> (ByTheClock, RegionClock) {
+        TIME.set(0);
+        let policy = ByTheClock::new();
+        policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
+        (policy, RegionClock::new())
+    }
+
+    const UNTIL: u64 = MEMORY * 10;
+
+    #[test]
+    fn owners_hesitate_until_the_time_has_come() {
+        let (policy, region) = by_the_clock();
+        TIME.set(UNTIL - 1);
+        assert!(policy.hesitates() && !policy.is_due(&region, 1));
+        TIME.set(UNTIL);
+        assert!(!policy.hesitates() && policy.is_due(&region, 1));
+        assert_eq!(policy.hesitate_until.load(Ordering::Relaxed), 0);
+        // Who does not hesitate is asked nothing.
+        let region = RegionClock::new();
+        assert!(policy.is_due(&region, 1));
+        assert_eq!(region.start.load(Ordering::Relaxed), 0);
+    }
+
+    #[test]
+    fn a_region_goes_on_when_its_owner_comes_down_to_its_split() {
+        let (policy, region) = by_the_clock();
+        let start = MEMORY;
+        TIME.set(start);
+        assert!(!policy.is_due(&region, 1));
+        TIME.set(start + PAUSE);
+        policy.came_down(&region);
+        TIME.set(start + 2 * PAUSE);
+        assert!(!policy.is_due(&region, 1));
+        TIME.set(start + RENT);
+        assert!(policy.is_due(&region, 0));
+    }
+
+    #[test]
+    fn a_late_wake_costs_nothing_once_and_credits_what_it_has_brought() {
+        let (policy, region) = by_the_clock();
+        let late = || {
+            let region = RegionClock::new();
+            policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
+            assert!(!policy.is_due_at(MEMORY, &region, 1));
+            assert!(policy.is_due_at(MEMORY + RENT, &region, 0));
+        };
+        let hesitates = || policy.hesitate_until.load(Ordering::Relaxed) != 0;
+        policy.account.store(0, Ordering::Relaxed);
+        late();
+        policy.woken(Duration::ZERO);
+        assert!(!hesitates(), "it came late");
+        policy.woken(Duration::ZERO);
+        assert!(hesitates(), "the one after it did not");
+        // Nor one that was woken as the time was over, before the region was long enough.
+        late();
+        policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
+        assert!(policy.is_due_at(UNTIL, &region, 1));
+        policy.woken(Duration::ZERO);
+        assert!(hesitates());
+        // One that has brought just what it has cost was worth it.
+        policy.memory.store(LONGEST, Ordering::Relaxed);
+        late();
+        policy.woken(Duration::from_nanos(COST * 3 / 2));
+        assert_eq!(policy.memory.load(Ordering::Relaxed), MEMORY);
+    }
+
+    #[test]
+    fn what_was_put_off_for_as_long_as_the_rent_was_put_off_wrongly() {
+        let (policy, region) = by_the_clock();
+        policy.memory.store(LONGEST, Ordering::Relaxed);
+        TIME.set(MEMORY);
+        assert!(!policy.is_due(&region, 1));
+        TIME.set(MEMORY + RENT - 1);
+        policy.exposed();
+        assert!(policy.hesitates() && policy.memory.load(Ordering::Relaxed) == LONGEST);
+        assert!(!policy.is_due(&region, 0));
+        TIME.set(MEMORY + 2 * RENT - 1);
+        policy.exposed();
+        assert!(!policy.hesitates());
+        assert_eq!(policy.memory.load(Ordering::Relaxed), MEMORY);
+    }
+}

@@ -1,0 +1,147 @@
+//! The second half of a join in its slot, where its owner or a thief takes it, and where a thief leaves what it came to.
+
+use std::ptr;
+
+use poach_deque::split::{self, Status, Stolen};
+use poach_memory::{Machine, Ordering, Word};
+
+use crate::task::panic::{Outcome, catch};
+use crate::task::token::Worker;
+
+pub(crate) type Slot = split::Slot<Machine>;
+
+/// What a thief needs to know of a stolen half. [`foreign`](super::foreign) makes such descriptors in other languages.
+#[repr(C, align(8))]
+struct Descriptor {
+    /// Runs the closure in the slot, and leaves the outcome there.
+    /// Of the C ABI, which lets no panic out: see [`unwind`](super::unwind).
+    run: unsafe extern "C" fn(&Slot, Worker<'_>),
+}
+
+impl Descriptor {
+    const fn of<B, R>() -> Descriptor
+    where
+        B: FnOnce(Worker<'_>) -> R + Send,
+        R: Send,
+    {
+        Descriptor { run: run::<B, R> }
+    }
+}
+
+#[inline(always)]
+pub(crate) fn descriptor<B, R>() -> *mut ()
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    ptr::from_ref(const { &Descriptor::of::<B, R>() }).cast_mut().cast()
+}
+
+/// Runs a stolen half on this thread: `worker` is its token.
+pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Worker<'_>) {
+    let slot = stolen.slot();
+    // Relaxed: a hint for leapfrogging. The flags are clear: only this thief sets one.
+    slot.status().store((thief as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
+    // SAFETY: descriptors of these stacks are made by `descriptor` and nothing else.
+    let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
+    // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this thread's.
+    unsafe { (descriptor.run)(slot, worker) };
+    // Line P1 of sleep/README.md: the caller wakes the victim. Nobody else writes the word before the victim has seen DONE.
+    say_done(slot.status());
+}
+
+/// Says in this word that an outcome stands beside it.
+#[inline(always)]
+pub(crate) fn say_done<W: Word>(status: &W) {
+    // Release: hands the outcome over to who acquires this in `is_done`.
+    status.store(Status::DONE, Ordering::Release);
+}
+
+/// Whether [`say_done`] was called: then the outcome is this thread's, which alone waits for it.
+#[inline(always)]
+pub(crate) fn is_done<W: Word>(status: &W) -> bool {
+    // Acquire: pairs with the release in `say_done`.
+    status.load(Ordering::Acquire) & Status::DONE != 0
+}
+
+/// Moves the second half out of its slot, or out of the frame that its slot points to.
+///
+/// # Safety
+///
+/// The slot's payload is the caller's, and is what a `join` with this `B` has pushed. The join does
+/// not use the original, which stays where it is.
+pub(crate) unsafe fn take_half<B>(slot: &Slot) -> B {
+    if Slot::fits::<B>() {
+        // SAFETY: the payload is a B, by this function's contract.
+        unsafe { slot.take::<B>() }
+    } else {
+        // SAFETY: the payload is a pointer to a B, by this function's contract.
+        let original = unsafe { slot.take::<*const B>() };
+        // SAFETY: the frame of the join that made the pointer waits for this task, or unwinds only
+        // after it; the B in it is moved out once, here.
+        unsafe { original.read() }
+    }
+}
+
+/// # Safety
+///
+/// The slot's payload is the caller's, and is what `join::<_, B, _, R>` has pushed.
+unsafe extern "C" fn run<B, R>(slot: &Slot, worker: Worker<'_>)
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    // SAFETY: by this function's contract.
+    let half = unsafe { take_half::<B>(slot) };
+    let outcome = catch(|| half(worker));
+    if Slot::fits::<Outcome<R>>() {
+        // SAFETY: it fits, and the payload is this thief's until it sets DONE.
+        unsafe { slot.put(outcome) };
+    } else {
+        // SAFETY: the payload is this thief's until it sets DONE, and a box fits.
+        unsafe { slot.put(Box::new(outcome)) };
+    }
+}
+
+/// # Safety
+///
+/// [`run`] with this `R` has put its outcome into the slot, DONE was acquired, and it is taken once.
+pub(crate) unsafe fn take_outcome<R>(slot: &Slot) -> Outcome<R> {
+    if Slot::fits::<Outcome<R>>() {
+        // SAFETY: by this function's contract.
+        unsafe { slot.take() }
+    } else {
+        // SAFETY: by this function's contract; what does not fit was boxed.
+        let boxed = unsafe { slot.take::<Box<Outcome<R>>>() };
+        *boxed
+    }
+}
+
+// loom brings its own threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
+mod tests {
+    use loom::cell::UnsafeCell;
+    use loom::sync::atomic::AtomicU64;
+    use loom::thread;
+
+    use super::*;
+
+    #[test]
+    fn who_sees_that_it_is_done_has_the_outcome() {
+        loom::model(|| {
+            let status: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(0)));
+            let outcome: &'static UnsafeCell<u32> = Box::leak(Box::new(UnsafeCell::new(0)));
+            let thief = thread::spawn(move || {
+                // As `run_stolen` says who it is.
+                status.store(3 << Status::THIEF_SHIFT, Ordering::Relaxed);
+                outcome.with_mut(|_| ());
+                say_done(status);
+            });
+            if is_done(status) {
+                outcome.with_mut(|_| ());
+            }
+            thief.join().unwrap();
+            assert!(is_done(status));
+        });
+    }
+}

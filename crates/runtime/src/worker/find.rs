@@ -1,0 +1,139 @@
+//! A thread's worker as its search for work sees it.
+
+use poach_memory::{Machine, Memory};
+
+use super::{Local, Work};
+use crate::shared::Priority;
+use crate::sleep::clock::SystemClock;
+use crate::sleep::events::{PoolSleep, PoolWakePolicy};
+use crate::sleep::guests::Places;
+use crate::sleep::parking::ThreadParking;
+use crate::stats::track::Activity;
+use crate::worker::give_way::GiveWay;
+use crate::worker::idle::Searcher;
+use crate::worker::lookout::Lookout;
+use crate::worker::steal_backoff::StealBackoff;
+
+impl Searcher for Local {
+    type Memory = Machine;
+    type Parking = ThreadParking;
+    type Clock = SystemClock;
+    type GivesWay = GiveWay;
+    type Work<'w> = Work<'w>;
+    type Alone = Places;
+
+    fn index(&self) -> usize {
+        self.index
+    }
+
+    fn sleep(&self) -> &PoolSleep {
+        &self.registry.sleep
+    }
+
+    fn wake_policy(&self) -> &PoolWakePolicy {
+        &self.registry.wake_policy
+    }
+
+    fn backoff(&self) -> &StealBackoff<SystemClock> {
+        &self.backoff
+    }
+
+    fn lookout(&self) -> &Lookout<SystemClock> {
+        &self.lookout
+    }
+
+    fn victims(&self) -> impl Iterator<Item = usize> {
+        let order = || self.registry.plan.victim_order(self.index);
+        self.remote().victim_order.get_or_init(order).begun_at(self.random.next())
+    }
+
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
+        Local::steal_fork(self, victim, leap)
+    }
+
+    fn steal_tasks(&self, victim: usize) -> Option<Work<'_>> {
+        let task = Local::steal_tasks(self, victim)?;
+        Some(Work::Task(task, Activity::StolenTask { victim }))
+    }
+
+    fn own_task(&self) -> Option<Work<'_>> {
+        Some(Work::Task(self.pop_own()?, Activity::OwnTask))
+    }
+
+    fn handed_over(&self, at_once: bool) -> Option<Work<'_>> {
+        let inbox = if at_once { &self.remote().calls } else { &self.remote().mail };
+        Some(Work::Task(inbox.take()?, Activity::InjectedTask))
+    }
+
+    fn injected(&self, urgent: bool) -> Option<Work<'_>> {
+        let priority = if urgent { Priority::High } else { Priority::Normal };
+        Some(Work::Task(self.registry.injected(priority)?, Activity::InjectedTask))
+    }
+
+    fn is_stolen(work: &Work<'_>) -> bool {
+        work.is_stolen()
+    }
+
+    fn has_own_tasks(&self) -> bool {
+        !self.spawns.is_empty()
+    }
+
+    fn is_handed_something(&self) -> bool {
+        self.registry.has_injected() || self.remote().has_mail()
+    }
+
+    fn expose(&self, victim: usize) -> bool {
+        self.expose_any(victim)
+    }
+
+    fn request_everywhere(&self, except: Option<usize>) {
+        self.registry.request_everywhere(except);
+    }
+
+    fn leaves_alone(&self) -> Places {
+        self.registry.leaves_alone()
+    }
+
+    fn visible_work(&self, alone: Places) -> bool {
+        self.registry.visible_work(alone)
+    }
+
+    /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A thief that is about to sleep". Where it cannot be had, a push of
+    /// this moment may be missed, until this worker's nap is over.
+    fn private_work(&self, alone: Places) -> bool {
+        let mut fences = 0;
+        let private = self.registry.private_work(self.index, alone, || {
+            if Machine::asymmetric_by_now() && Machine::try_heavy() {
+                fences += 1;
+            } else {
+                Machine::full();
+            }
+        });
+        if Machine::owners_fence() {
+            // Behind that answer, so that each owner fences from its next push or pop on.
+            self.registry.request_everywhere(None);
+        }
+        self.watch.fenced(fences);
+        private
+    }
+
+    fn awaits_barrier(&self) -> bool {
+        !Machine::asymmetric_by_now() && !Machine::owners_fence()
+    }
+
+    fn call_for_visible_work(&self) -> bool {
+        self.registry.call_for_visible_work()
+    }
+
+    fn does_anybody_run(&self) -> bool {
+        self.registry.does_anybody_run()
+    }
+
+    fn sleeps(&self) -> impl Sized {
+        self.watch.sleeps()
+    }
+
+    fn check(&self) {
+        self.registry.fork_guard.check_or_abort();
+    }
+}

@@ -1,0 +1,102 @@
+//! Looks that give the processor away, and when they do not.
+//!
+//! A yield returns within a microsecond or so where no other thread wants the processor. Where a program does that computes, the yield takes that
+//! program's slice, which is milliseconds, and what the worker waits for may have been there for as long. A worker that sleeps is woken within
+//! microseconds even then, because the system prefers a thread that has slept to one that has not. So a yield that takes [`LONG`], and after which the
+//! worker finds what it looked for, says that the processor is contended. For as long as [`CONTENDED`] after it the thread pauses where it would
+//! yield, and sleeps once it has looked often enough.
+//!
+//! A long yield after which there is nothing has lost nothing: a caller of the pool that computes alone for a while takes the slice of a worker which has
+//! nothing to do, and the two then yield to each other at each of the caller's regions. Workers of one pool that share a processor yield to
+//! each other within less time than [`LONG`]: among them a yield is the faster way.
+
+use std::cell::Cell;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::worker::idle::GivesWay;
+
+/// A yield of this length has run a program that computes. A tenth of it made four workers on two processors slow, which took each other for one.
+const LONG: Duration = Duration::from_millis(1);
+/// How long one such yield is remembered: some ten slices, so that it costs little to ask again.
+const CONTENDED: Duration = Duration::from_millis(50);
+
+thread_local! {
+    /// Until when the thread does not yield. The thread's, and not the worker's: a frame makes workers of its own on the same threads.
+    static CONTENDED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// The yields of one search for work, or of one wait for a call.
+#[derive(Default)]
+pub(crate) struct GiveWay {
+    /// When the last yield ended, if it was long.
+    late: Option<Instant>,
+    contended: bool,
+}
+
+impl GiveWay {
+    pub(crate) fn new() -> GiveWay {
+        GiveWay { late: None, contended: false }
+    }
+
+    fn yielded(&mut self, start: Instant, end: Instant) {
+        self.late = (end - start >= LONG).then_some(end);
+    }
+}
+
+impl GivesWay for GiveWay {
+    fn yields(&mut self) -> bool {
+        let start = Instant::now();
+        self.contended = CONTENDED_UNTIL.get().is_some_and(|until| start < until);
+        if !self.contended {
+            thread::yield_now();
+            self.yielded(start, Instant::now());
+        }
+        !self.contended
+    }
+
+    fn is_contended(&self) -> bool {
+        self.contended
+    }
+
+    fn found(&mut self) {
+        if let Some(end) = self.late.take() {
+            CONTENDED_UNTIL.set(Some(end + CONTENDED));
+        }
+    }
+
+    fn found_nothing(&mut self) {
+        self.late = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_yield_after_which_something_is_found_is_remembered_for_a_while() {
+        let mut way = GiveWay::new();
+        assert!(way.yields() && !way.is_contended());
+        let start = Instant::now();
+        way.yielded(start, start + LONG);
+        way.found();
+        assert!(!way.yields() && way.is_contended());
+        assert!(!GiveWay::new().yields(), "the thread's next search knows it too");
+        CONTENDED_UNTIL.set(Some(start));
+        assert!(way.yields() && !way.is_contended(), "it is forgotten");
+    }
+
+    #[test]
+    fn a_short_one_is_not_and_nor_is_one_that_lost_nothing() {
+        let mut way = GiveWay::new();
+        let start = Instant::now();
+        way.yielded(start, start + LONG / 2);
+        way.found();
+        assert!(way.yields());
+        way.yielded(start, start + LONG);
+        way.found_nothing();
+        way.found();
+        assert!(way.yields());
+    }
+}

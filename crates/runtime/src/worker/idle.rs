@@ -1,0 +1,291 @@
+//! The one loop of a worker: it looks for work and runs it, looks on for a while when there is none, and then sleeps, until
+//! something is done.
+//!
+//! The loop and [what takes any work](super::unrestricted) are generic over the worker, a [`Searcher`]: a thread's
+//! ([`Local`](crate::worker::Local)), or one on a processor in simulated time (`poach bench simulate --memory`). So the order of the looks, their
+//! number, the pauses, the requests, the back-off, the naps and the protocol of sleep are the same source in both.
+
+use poach_deque::split::{Claim, Context, Stack, Stolen};
+use poach_memory::Memory;
+
+use crate::sleep::clock::Clock;
+use crate::sleep::follow::Following;
+use crate::sleep::wake_policy::WakePolicy;
+use crate::sleep::{Parking, Sleep};
+use crate::worker::asked::Asked;
+use crate::worker::lookout::Lookout;
+use crate::worker::steal_backoff::StealBackoff;
+
+/// How often an idle worker looks at everything before it sleeps: first at once, then giving its
+/// processor away after each look, if that does not take long (`GiveWay`).
+pub(super) const LOOKS: u32 = 64;
+/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
+/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
+pub(super) const EAGER_LOOKS: u32 = 16;
+/// A search finds out whether it has lasted long enough after so many looks each time: in a large pool a look takes long.
+const LOOKS_AT_ONCE: u32 = 2;
+/// Pauses between two eager looks.
+const PAUSES: u32 = 8;
+
+/// How a worker gives its processor away between two looks.
+pub trait GivesWay: Default {
+    /// Yields; or does nothing, and says so, while that would take long.
+    fn yields(&mut self) -> bool;
+    /// Whether the last time that it was to yield it did not.
+    fn is_contended(&self) -> bool;
+    /// The look after the last yield found what it looks for.
+    fn found(&mut self);
+    /// It found nothing.
+    fn found_nothing(&mut self);
+}
+
+/// One worker, as its search for work sees it. The methods that have a body are for what not every worker has.
+pub trait Searcher {
+    /// The memory that its pool's words are in.
+    type Memory: Memory;
+    /// Where it sleeps.
+    type Parking: Parking;
+    /// Its clock.
+    type Clock: Clock;
+    /// How it gives its processor away.
+    type GivesWay: GivesWay;
+    /// Something to run.
+    type Work<'w>
+    where
+        Self: 'w;
+    /// Workers whose deques it leaves to them.
+    type Alone: Copy;
+
+    /// Its number.
+    fn index(&self) -> usize;
+    /// Who sleeps and who searches in its pool.
+    fn sleep(&self) -> &Sleep<Self::Memory, Self::Parking>;
+    /// When owners of its pool wake somebody.
+    fn wake_policy(&self) -> &WakePolicy<Self::Memory, Self::Clock>;
+    /// What its steals have brought.
+    fn backoff(&self) -> &StealBackoff<Self::Clock>;
+    /// How long it looks.
+    fn lookout(&self) -> &Lookout<Self::Clock>;
+    /// All others, in its order, begun anew.
+    fn victims(&self) -> impl Iterator<Item = usize>;
+
+    /// The oldest fork of `victim`, by [`steal`]; as a `leap` if it is part of what this worker waits for.
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Self::Work<'_>>;
+    /// Spawned tasks of `victim`.
+    fn steal_tasks(&self, _victim: usize) -> Option<Self::Work<'_>> {
+        None
+    }
+    /// Its next spawned task.
+    fn own_task(&self) -> Option<Self::Work<'_>> {
+        None
+    }
+    /// A task that it alone may take: at once, or when it has none of its own.
+    fn handed_over(&self, _at_once: bool) -> Option<Self::Work<'_>> {
+        None
+    }
+    /// A task from outside of the pool.
+    fn injected(&self, _urgent: bool) -> Option<Self::Work<'_>> {
+        None
+    }
+    /// Whether this is work of another worker's.
+    fn is_stolen(work: &Self::Work<'_>) -> bool;
+
+    /// Whether it has spawned tasks.
+    fn has_own_tasks(&self) -> bool {
+        false
+    }
+    /// Whether something has come from outside, or for it alone.
+    fn is_handed_something(&self) -> bool {
+        false
+    }
+    /// Makes something visible that `victim` keeps private.
+    fn expose(&self, victim: usize) -> bool;
+    /// Line S4 of `sleep/README.md`: leaves a request with every worker but `except`.
+    fn request_everywhere(&self, except: Option<usize>);
+    /// Whom it leaves alone.
+    fn leaves_alone(&self) -> Self::Alone;
+    /// Line S5: whether there is work that it could take.
+    fn visible_work(&self, alone: Self::Alone) -> bool;
+    /// Lines S5 and L3: whether another has private tasks that it should expose.
+    fn private_work(&self, alone: Self::Alone) -> bool;
+    /// Whether the system has not yet said whether it has a process-wide barrier. In that time
+    /// nobody exposes private tasks, and a worker naps where it would sleep.
+    fn awaits_barrier(&self) -> bool {
+        false
+    }
+    /// Lines P2 to P5 for all visible work. Returns whether there is some.
+    fn call_for_visible_work(&self) -> bool;
+    /// Whether any worker neither sleeps nor searches.
+    fn does_anybody_run(&self) -> bool;
+    /// It sleeps or rests until the value is dropped.
+    fn sleeps(&self) -> impl Sized;
+    /// It is about to sleep.
+    fn check(&self) {}
+}
+
+/// What a worker takes, and how it looks and sleeps.
+pub trait Search<W: Searcher + ?Sized> {
+    /// Whether something is under way on this worker.
+    fn waits(&self) -> bool {
+        true
+    }
+
+    /// Before the first look. How many looks count as made.
+    fn starts(&mut self, _: &W) -> u32 {
+        0
+    }
+
+    /// Before each look, of which `looks` in a row have found nothing. How many those are now.
+    fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32;
+
+    /// Whether it leaves to others what lies in their deques, looks for nothing else, and then sleeps at once.
+    fn stands_aside(&self, _: &W) -> bool {
+        false
+    }
+
+    /// Looks once.
+    fn find<'w>(
+        &self,
+        worker: &'w W,
+        thief: Option<usize>,
+        stands_aside: bool,
+    ) -> Option<W::Work<'w>>;
+
+    /// `work` has been found, after so many looks that found nothing, and is run now.
+    fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32);
+
+    /// A look has found nothing, after one that did.
+    fn begin(&mut self, _: &W) {}
+
+    /// Makes something visible that others keep private.
+    fn expose(&self, worker: &W, thief: Option<usize>) -> bool;
+
+    /// Whether it looks on, though it has looked as often as it looks before it sleeps.
+    fn goes_on(&self, _: &W) -> bool {
+        false
+    }
+
+    /// Whether it has looked for long enough, though it has not looked as often as it looks before it sleeps. What is private then is seen
+    /// by the look before it sleeps, and exposed after it.
+    fn is_over(&self, _: &W) -> bool {
+        false
+    }
+
+    /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has slept for as long as it was to.
+    fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32>;
+
+    /// At the end, after so many looks that found nothing.
+    fn end(&mut self, _: &W, _looks: u32) {}
+}
+
+/// A search under way.
+pub struct Looking<'w, W: Searcher, S> {
+    search: S,
+    following: Option<Following<'w, W::Memory, W::Parking>>,
+    looks: u32,
+    way: W::GivesWay,
+}
+
+impl<'w, W: Searcher, S: Search<W>> Looking<'w, W, S> {
+    /// `worker` begins to search, or sleeps until it is called to.
+    pub fn begin(worker: &'w W, mut search: S) -> Self {
+        let following = search.waits().then(|| worker.sleep().follow(worker.index()));
+        let looks = search.starts(worker);
+        Looking { search, following, looks, way: W::GivesWay::default() }
+    }
+
+    /// The next work, which the worker runs before it asks again; none at the end, when it is `done` or the search has slept for
+    /// as long as it was to. `thief` runs what this worker waits for, once it has said so.
+    pub fn next(
+        &mut self,
+        worker: &'w W,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+    ) -> Option<W::Work<'w>> {
+        let Looking { search, following, looks, way } = self;
+        while !done() {
+            let thief = thief();
+            if let Some(following) = following {
+                following.set(thief);
+            }
+            *looks = search.prepare(worker, *looks, done);
+            let aside = search.stands_aside(worker);
+            if let Some(work) = search.find(worker, thief, aside) {
+                search.found(worker, &work, *looks);
+                way.found();
+                *looks = 0;
+                return Some(work);
+            }
+            way.found_nothing();
+            if *looks == 0 {
+                search.begin(worker);
+            }
+            *looks += 1;
+            // Not before the looks that expose something.
+            let over = *looks % LOOKS_AT_ONCE == 0
+                && *looks != EAGER_LOOKS
+                && *looks < LOOKS
+                && search.is_over(worker);
+            let exposes = (*looks == EAGER_LOOKS || *looks == LOOKS) && !aside;
+            if aside || over {
+                *looks = LOOKS;
+            }
+            if exposes && search.expose(worker, thief) {
+                // Something to steal now.
+            } else if *looks < LOOKS
+                || !aside && !over && !way.is_contended() && search.goes_on(worker)
+            {
+                // The last look comes again, with its exposure.
+                *looks = if *looks < LOOKS { *looks } else { LOOKS - 2 };
+                if *looks < EAGER_LOOKS || !way.yields() {
+                    (0..PAUSES).for_each(|_| W::Memory::pause());
+                }
+            } else {
+                worker.check();
+                *looks = search.sleep(worker, thief, done)?;
+            }
+        }
+        way.found();
+        search.end(worker, *looks);
+        None
+    }
+}
+
+/// Whom a wait for `thief` takes from: the thief, the worker that the thief waits for, and so on.
+pub(super) fn chain<W: Searcher>(
+    worker: &W,
+    thief: Option<usize>,
+) -> impl Iterator<Item = usize> + use<'_, W> {
+    worker.sleep().chain(thief).take_while(|&link| link != worker.index())
+}
+
+/// A fork of `thief`, or of a worker that it waits for, and so on.
+pub(super) fn steal_from_chain<W: Searcher>(
+    worker: &W,
+    thief: Option<usize>,
+) -> Option<W::Work<'_>> {
+    chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
+}
+
+/// Steals the oldest fork of `victim`, whose stack this is, and leaves a request where that is due; where an attempt fails, another thief's has succeeded.
+pub fn steal<'s, M: Memory, C: Context>(
+    forks: &'s Stack<M, C>,
+    asked: &Asked,
+    victim: usize,
+) -> Option<Stolen<'s, M>> {
+    loop {
+        // Before the steal: an answer that comes after it moves the split from here.
+        let split = forks.empty_at();
+        if asked.is_up(victim, split) {
+            return None;
+        }
+        match forks.steal() {
+            Ok(stolen) => return Some(stolen),
+            Err(Claim::Lost) => M::pause(),
+            Err(_) => {
+                asked.asked(victim, split);
+                return None;
+            }
+        }
+    }
+}

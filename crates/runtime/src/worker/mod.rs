@@ -1,0 +1,462 @@
+//! A worker: finding work, running it, waiting for what others run (as [`Waiting`] says).
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use poach_deque::Steal;
+use poach_deque::split::{Exposure, Stolen};
+use poach_memory::{CachePadded, Machine, Memory};
+
+use crate::shared::victims::Random;
+use crate::shared::waiting::{NestingDepth, Waiting};
+use crate::shared::{Registry, Remote, SpawnOrder, Spawns};
+use crate::sleep::clock::SystemClock;
+use crate::stats::track::Activity;
+use crate::stats::watch::Watch;
+use crate::system::affinity::Mover;
+use crate::task::half;
+use crate::task::token::{Head, Worker};
+use crate::task::value::{Ended, Fresh, Task, run_each, run_youngest};
+use crate::worker::asked::Asked;
+use crate::worker::fifo::Fifo;
+use crate::worker::idle::{Looking, Search, Searcher, steal};
+use crate::worker::lookout::Lookout;
+use crate::worker::steal_backoff::StealBackoff;
+use crate::worker::unrestricted::{Unrestricted, find};
+
+pub(crate) mod asked;
+pub(crate) mod current;
+mod enter;
+pub(crate) mod fifo;
+mod find;
+mod give_way;
+mod guest;
+pub(crate) mod idle;
+pub(crate) mod lookout;
+// shuttle brings its own stacks for its threads, which Miri cannot run.
+#[cfg(all(test, not(miri)))]
+mod models;
+pub(crate) mod signal;
+pub(crate) mod steal_backoff;
+pub(crate) mod tally;
+pub(crate) mod unrestricted;
+mod wait;
+
+use wait::{Own, Restricted};
+
+/// So many tasks of a burst from outside a worker runs without a look at the other workers.
+const AT_ONCE: u32 = 64;
+
+/// What this thread knows of itself as a worker.
+pub(crate) struct Local {
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) index: usize,
+    pub(crate) watch: Arc<CachePadded<Watch>>,
+    spawns: Spawns,
+    /// Where the stack's top was when this thread last forked without a token.
+    pub(crate) hint: Cell<Head>,
+    /// What this worker has spawned in FIFO order.
+    pub(crate) fifo: Arc<Fifo>,
+    /// Whether the pool was made to use this thread, which has a life of its own.
+    pub(crate) resident: Cell<bool>,
+    /// What stands on its call stack.
+    pub(crate) nesting_depth: NestingDepth,
+    /// Where this worker's queue had its top when the task in hand came from elsewhere: what was pushed since is its own.
+    own_from: Cell<u64>,
+    /// Whether the task in hand blocks, so that its waits take nothing.
+    blocks: Cell<bool>,
+    /// Its place among the guests, if it is one.
+    guest: Option<usize>,
+    backoff: StealBackoff<SystemClock>,
+    lookout: Lookout<SystemClock>,
+    asked: Asked,
+    random: Random,
+}
+
+/// Something to run.
+pub(crate) enum Work<'r> {
+    /// The second half of a join, stolen from this worker.
+    Fork(Stolen<'r, Machine>, usize, Activity),
+    Task(Task, Activity),
+}
+
+impl Work<'_> {
+    fn is_stolen(&self) -> bool {
+        matches!(self, Work::Fork(..) | Work::Task(_, Activity::StolenTask { .. }))
+    }
+}
+
+impl Local {
+    pub(crate) fn new(registry: Arc<Registry>, index: usize, spawns: Spawns) -> Local {
+        let hint = Cell::new(Local::bottom(&registry, index));
+        let random = Random::of(index);
+        let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
+        let watch = Arc::clone(&registry.workers[index].watch);
+        let (nesting_depth, backoff, lookout) =
+            (NestingDepth::new(), StealBackoff::new(), Lookout::new());
+        let guest = registry.guest(index);
+        let asked = Asked::nobody(registry.workers.len());
+        Local {
+            registry,
+            index,
+            watch,
+            spawns,
+            hint,
+            fifo,
+            resident,
+            nesting_depth,
+            own_from: Cell::new(0),
+            blocks: Cell::new(false),
+            guest,
+            backoff,
+            lookout,
+            asked,
+            random,
+        }
+    }
+
+    /// The end of this worker, whose queue another may have.
+    pub(crate) fn into_spawns(self) -> Spawns {
+        self.spawns
+    }
+
+    /// Pushes a spawned task onto this worker's queue.
+    #[inline]
+    pub(crate) fn spawn(&self, task: Task) {
+        self.spawns.push(task);
+    }
+
+    /// [`spawn`](Local::spawn), of a closure that becomes a task only in the queue.
+    #[inline(always)]
+    pub(crate) fn spawn_fresh<R, F>(&self, closure: Fresh<F>)
+    where
+        R: Into<Ended>,
+        F: FnOnce() -> R + Send,
+    {
+        closure.push(&self.spawns);
+    }
+
+    /// The index above the youngest task of this worker's own.
+    pub(crate) fn top(&self) -> u64 {
+        self.spawns.top()
+    }
+
+    /// The spawned task of this worker that is its next: the youngest, or the oldest.
+    #[inline]
+    pub(crate) fn pop_own(&self) -> Option<Task> {
+        match self.registry.wait_policy.order {
+            SpawnOrder::Lifo => self.spawns.pop(),
+            SpawnOrder::Fifo => self.oldest_own(),
+        }
+    }
+
+    /// The oldest spawned task of this worker's own.
+    #[cold]
+    fn oldest_own(&self) -> Option<Task> {
+        self.spawns.share();
+        loop {
+            match self.remote().spawns.steal() {
+                Steal::Success(task) => return Some(task),
+                Steal::Empty => return None,
+                Steal::Retry | Steal::Abort => Machine::pause(),
+            }
+        }
+    }
+
+    /// Runs the spawned task of this worker that is its next, if it has one, and leaves it to the caller to take it off
+    /// its count.
+    #[inline(always)]
+    pub(crate) fn run_next(&self) -> Option<Ended> {
+        if self.registry.wait_policy.order == SpawnOrder::Fifo {
+            let task = self.oldest_own()?;
+            let _own = self.own_from_here();
+            return Some(execute(self.watch.runs(Activity::OwnTask), || task.run()));
+        }
+        run_youngest(&self.spawns, |task| {
+            execute(self.watch.runs(Activity::OwnTask), || task.run())
+        })
+    }
+
+    /// Runs spawned tasks of this worker's own, the youngest first, one after the other, as long as there is nothing else to do,
+    /// not even to record what it does, and `next` says so, which takes each off its count. None if the oldest are to be first.
+    #[inline(always)]
+    pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
+        let Watch { counters, track, .. } = &**self.watch;
+        if !track.is_on() && self.registry.wait_policy.order == SpawnOrder::Lifo {
+            run_each(&self.spawns, |task| {
+                counters.tasks.up();
+                next(execute((), || task.run())) && !track.is_on()
+            });
+        }
+    }
+
+    /// Runs one spawned task of this worker's own, if it has one.
+    #[inline]
+    pub(crate) fn run_own(&self) -> bool {
+        let ended = self.run_next();
+        let any = ended.is_some();
+        if let Some(ended) = ended {
+            self.count_down(ended);
+        }
+        any
+    }
+
+    /// Works until the pool has ended and nothing is left to do here: what this worker has pushed for a scope of a thread that the pool
+    /// uses, nobody else may ever take.
+    pub(crate) fn main_loop(&self) {
+        let finished = || self.registry.has_ended() && self.spawns.is_empty();
+        let search = if self.registry.begins_asleep(self.index) {
+            Unrestricted::asleep()
+        } else {
+            Unrestricted::idle()
+        };
+        self.work_until(&finished, &|| None, || self.token(), search);
+    }
+
+    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
+    /// it runs now what it has spawned and not started.
+    pub(crate) fn leave(&self) {
+        while self.resident.get() && self.run_own() {}
+    }
+
+    /// This worker, as the others see it.
+    #[inline]
+    pub(crate) fn remote(&self) -> &Remote {
+        &self.registry.workers[self.index]
+    }
+
+    /// Whether it has spawned tasks that have not started, or joins that are not complete.
+    pub(crate) fn has_pending_tasks(&self) -> bool {
+        !self.spawns.is_empty() || self.token().head().depth() != 0
+    }
+
+    /// Runs one piece of work from wherever there is some, for a caller that does not wait.
+    pub(crate) fn run_any(&self) -> bool {
+        if self.nesting_depth.refuses_yield() {
+            self.answer_calls();
+            return false;
+        }
+        let found = if self.guest.is_some() {
+            self.find_needed(None, Own::Taken)
+        } else {
+            find(self, None)
+        };
+        let any = found.is_some();
+        if let Some(work) = found {
+            self.run(work, self.token());
+        }
+        any
+    }
+
+    /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
+    #[inline(always)]
+    pub(crate) fn answer_calls(&self) {
+        if !self.remote().calls.is_empty() {
+            self.answer_all_calls();
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn answer_all_calls(&self) {
+        while let Some(task) = self.remote().calls.take() {
+            self.run(Work::Task(task, Activity::InjectedTask), self.token());
+        }
+    }
+
+    /// Waits until the second half of a join is `done`. `thief` is the worker that runs it, once that worker has said so.
+    /// Works meanwhile, as [`Waiting`] says: a random wait takes forks of the thief, then of the workers that the thief waits for, and then
+    /// what [`wait_for_any`] takes. The thread that makes `done` true
+    /// must call [`Sleep::wake`](crate::sleep::Sleep::wake).
+    ///
+    /// `token` is this worker's token for what it runs.
+    ///
+    /// [`wait_for_any`]: Local::wait_for_any
+    pub(crate) fn wait<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+    ) {
+        self.backoff.waits();
+        let policy = self.registry.wait_policy;
+        let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
+        if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
+            let may_no_more = || done() || self.registry.has_awaitable();
+            self.work_until(&may_no_more, thief, &token, Unrestricted::wait());
+            if done() {
+                return;
+            }
+        }
+        self.work_until(done, thief, token, Restricted::wait(self.own_of_a_guest()));
+    }
+
+    /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
+    /// ones, its mail, everybody's tasks in its victim order, and the others from outside. With no
+    /// work, it looks a while, then sleeps; the thread that makes `done` true must call
+    /// [`Sleep::wake`](crate::sleep::Sleep::wake).
+    ///
+    /// A guest takes its own tasks alone: other tasks may have to run on the pool's own threads. `begin` begins what this wait needs, if that has not
+    /// begun and may begin here. It is called where the wait takes no more than it needs.
+    pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
+        if self.nesting_depth.is_deep() {
+            return self.wait_deep(done);
+        }
+        if self.guest.is_some() {
+            return self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Taken));
+        }
+        let may_no_more = || done() || self.registry.has_awaitable();
+        while !done() {
+            self.work_until(&may_no_more, &|| None, || self.token(), Unrestricted::wait());
+            self.wait_beside(done, begin);
+        }
+    }
+
+    /// Takes any work until `done`, with nothing under way on this call stack.
+    pub(crate) fn work_for_lender(&self, done: &dyn Fn() -> bool) {
+        self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
+    }
+
+    /// Steals the oldest fork of `victim`.
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
+        let stolen = self.claimed(victim, |remote| steal(&remote.forks, &self.asked, victim))?;
+        Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
+    }
+
+    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
+    fn steal_tasks(&self, victim: usize) -> Option<Task> {
+        self.claimed(victim, |remote| {
+            loop {
+                match remote.spawns.steal_half(&self.spawns) {
+                    Steal::Success(task) => return Some(task),
+                    Steal::Retry => Machine::pause(),
+                    Steal::Empty | Steal::Abort => return None,
+                }
+            }
+        })
+    }
+
+    /// Takes from the deques of `victim`. Those of a guest in a pool of one worker are claimed for as long, and left alone if
+    /// the guest is awake.
+    #[inline]
+    fn claimed<'l, T>(
+        &'l self,
+        victim: usize,
+        take: impl FnOnce(&'l Remote) -> Option<T>,
+    ) -> Option<T> {
+        let remote = &self.registry.workers[victim];
+        let Some(place) = self.registry.to_claim(victim) else {
+            return take(remote);
+        };
+        if !remote.has_visible_work() {
+            return None;
+        }
+        let _claimed = self.registry.sleep.claim(place)?;
+        take(remote)
+    }
+
+    /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
+    /// has private forks or spawned tasks and does not come back to its deque.
+    #[cold]
+    fn expose_any(&self, victim: usize) -> bool {
+        let spawns = &self.registry.workers[victim].spawns;
+        !self.registry.is_left_alone(victim)
+            && (self.expose_forks(victim) || self.has_exposed(victim, spawns.expose()))
+    }
+
+    /// [`expose_any`](Local::expose_any), for a worker that takes nothing but forks.
+    #[cold]
+    fn expose_forks(&self, victim: usize) -> bool {
+        let forks = &self.registry.workers[victim].forks;
+        !self.registry.is_left_alone(victim) && self.has_exposed(victim, forks.expose())
+    }
+
+    /// Whether something of the victim's can be stolen now.
+    fn has_exposed(&self, victim: usize, exposure: Exposure) -> bool {
+        self.watch.exposes(victim, exposure);
+        if exposure != Exposure::Refused {
+            self.make_room_for(victim);
+        }
+        let done = exposure == Exposure::Done;
+        if done {
+            self.registry.wake_policy.exposed();
+        }
+        done
+    }
+
+    /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
+    /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
+    /// for each processor: then this thread goes elsewhere.
+    fn make_room_for(&self, victim: usize) {
+        let foreign = self.resident.get() || self.guest.is_some();
+        if !foreign
+            && self.registry.workers[victim].watch.was_here()
+            && let Some(mut me) = Mover::me(None)
+        {
+            me.makes_way();
+            me.comes_back();
+        }
+    }
+
+    /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what this worker waits for, once
+    /// it has said so, and `token` is this worker's token for what it runs.
+    fn work_until<'w>(
+        &self,
+        done: &dyn Fn() -> bool,
+        thief: &dyn Fn() -> Option<usize>,
+        token: impl Fn() -> Worker<'w>,
+        search: impl Search<Local>,
+    ) {
+        let waits = search.waits();
+        let _waiting = waits.then(|| self.watch.waits());
+        let mut looking = Looking::begin(self, search);
+        while let Some(work) = looking.next(self, done, thief) {
+            let injected = matches!(work, Work::Task(_, Activity::InjectedTask));
+            let _on_top = waits.then(|| self.on_top());
+            self.run(work, token());
+            if injected && !waits {
+                self.run_of_burst();
+            }
+        }
+    }
+
+    /// With nothing under way, runs some more of a burst of tasks from outside: see `inbox`.
+    #[inline]
+    fn run_of_burst(&self) {
+        let goes_on = |_: &u32| !self.has_own_tasks() && !self.is_called();
+        for _ in (0..AT_ONCE).take_while(goes_on) {
+            let Some(task) = self.registry.injected_of_burst() else { return };
+            self.run(Work::Task(task, Activity::InjectedTask), self.token());
+        }
+    }
+
+    /// Whether something has come that goes before other tasks from outside.
+    fn is_called(&self) -> bool {
+        self.remote().has_mail() || self.registry.has_urgent()
+    }
+
+    fn run(&self, work: Work<'_>, worker: Worker<'_>) {
+        let _own = self.own_from_here();
+        self.hint.set(worker.head());
+        match work {
+            Work::Task(task, kind) => {
+                self.count_down(execute(self.watch.runs(kind), || task.run()));
+            }
+            Work::Fork(stolen, victim, kind) => {
+                self.watch.is_here();
+                let running = self.watch.runs(kind);
+                execute(running, || half::run_stolen(&stolen, self.index, worker));
+                self.registry.sleep.wake(victim);
+            }
+        }
+    }
+}
+
+/// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call` is the one call of
+/// its code, through a pointer to a function that does not unwind: see `job::unwind`.
+#[inline(always)]
+fn execute<G, R>(running: G, call: impl FnOnce() -> R) -> R {
+    let result = call();
+    drop(running);
+    result
+}

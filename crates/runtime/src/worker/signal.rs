@@ -1,0 +1,164 @@
+//! One thread waits, another says when.
+//!
+//! A thread that is not a worker looks for [`PATIENCE`], which is about the cost of blocking and of being woken on another
+//! processor, and then blocks. A call that ends sooner costs no system call, and one that ends later
+//! is delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. The thread yields between its looks, since
+//! the worker that it waits for may have been put on the same processor. Where other programs want that processor, a yield lasts for
+//! milliseconds; then the thread blocks at once, for a while (`give_way`).
+
+use std::hint::spin_loop;
+use std::sync::Arc;
+use std::thread::{self, Thread};
+use std::time::{Duration, Instant};
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use crate::shared::Registry;
+use crate::system::process::ForkGuard;
+use crate::worker::current::Local;
+use crate::worker::give_way::GiveWay;
+use crate::worker::idle::GivesWay;
+
+/// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
+/// works meanwhile.
+#[derive(Clone)]
+pub(crate) struct Signal(Arc<Inner>);
+
+struct Inner {
+    set: <Machine as Memory>::Word,
+    fork_guard: ForkGuard,
+    waiter: Waiter,
+}
+
+enum Waiter {
+    /// A worker of this pool, by its index.
+    Worker(Arc<Registry>, usize),
+    /// Any other thread.
+    Thread(Thread),
+}
+
+/// How long a thread looks before it blocks. On a virtual machine a thread is woken from a halted processor within 20 to 60 us.
+const PATIENCE: Duration = Duration::from_micros(50);
+/// Looks between two yields.
+const LOOKS: u32 = 16;
+
+impl Signal {
+    /// A signal for this thread, which is the worker `local`, if it is one.
+    pub(crate) fn new(local: Option<&Local>) -> Signal {
+        let waiter = match local {
+            Some(local) => Waiter::Worker(Arc::clone(&local.registry), local.index),
+            None => Waiter::Thread(thread::current()),
+        };
+        Signal(Arc::new(Inner { set: Word::new(0), fork_guard: ForkGuard::here(), waiter }))
+    }
+
+    /// Says that what is waited for has happened.
+    pub(crate) fn set(&self) {
+        // Release: publishes what has happened. For a worker it is line P1 of sleep/README.md.
+        self.0.set.store(1, Ordering::Release);
+        // In a child process nobody waits.
+        if self.0.fork_guard.is_elsewhere() {
+            return;
+        }
+        match &self.0.waiter {
+            Waiter::Worker(registry, index) => registry.sleep.wake(*index),
+            Waiter::Thread(thread) => thread.unpark(),
+        }
+    }
+
+    pub(crate) fn is_set(&self) -> bool {
+        // Acquire: pairs with `set`. For a worker it is line S5.
+        self.0.set.load(Ordering::Acquire) != 0
+    }
+
+    /// Waits, on the thread that made the signal.
+    ///
+    /// # Panics
+    ///
+    /// In a process forked since; on a worker's thread such a wait ends the process.
+    pub(crate) fn wait(&self, local: Option<&Local>) {
+        self.wait_or_begin(local, &|_| false);
+    }
+
+    /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task has not begun.
+    pub(crate) fn wait_or_begin(&self, local: Option<&Local>, begin: &dyn Fn(&Local) -> bool) {
+        self.wait_by(local, |local, done| local.wait_for_call(done, &|| begin(local)));
+    }
+
+    /// [`wait`](Signal::wait); a worker takes nothing but calls meanwhile, as an [`interrupt`](crate::interrupt()) makes.
+    pub(crate) fn wait_still(&self, local: Option<&Local>) {
+        self.wait_by(local, Local::wait_still);
+    }
+
+    fn wait_by(&self, local: Option<&Local>, by: impl FnOnce(&Local, &dyn Fn() -> bool)) {
+        // In a child process nobody comes.
+        self.0.fork_guard.check();
+        match (&self.0.waiter, local) {
+            (Waiter::Thread(_), _) => {
+                // `park` may return for another reason, and `unpark` may come after the last look.
+                while !self.is_set_soon() {
+                    thread::park();
+                }
+            }
+            (Waiter::Worker(..), Some(local)) => {
+                by(local, &|| self.is_set());
+            }
+            (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
+        }
+    }
+    /// Whether it is set now, or within [`PATIENCE`].
+    fn is_set_soon(&self) -> bool {
+        let (start, mut way) = (Instant::now(), GiveWay::new());
+        loop {
+            for _ in 0..LOOKS {
+                if self.is_set() {
+                    way.found();
+                    return true;
+                }
+                spin_loop();
+            }
+            if start.elapsed() > PATIENCE || !way.yields() {
+                return false;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_signal_is_seen_however_late_it_comes() {
+        for late in [Duration::ZERO, PATIENCE / 2, PATIENCE * 100] {
+            let signal = Signal::new(None);
+            let told = signal.clone();
+            thread::scope(|s| {
+                s.spawn(move || {
+                    thread::sleep(late);
+                    told.set();
+                });
+                signal.wait(None);
+            });
+            assert!(signal.is_set());
+        }
+    }
+
+    #[test]
+    fn what_woke_the_thread_for_another_reason_ends_no_wait() {
+        let signal = Signal::new(None);
+        let (told, waiter) = (signal.clone(), thread::current());
+        let started = Instant::now();
+        thread::scope(|s| {
+            s.spawn(move || {
+                while started.elapsed() < PATIENCE * 100 {
+                    waiter.unpark();
+                    thread::yield_now();
+                }
+                told.set();
+            });
+            signal.wait(None);
+        });
+        assert!(started.elapsed() >= PATIENCE * 100);
+    }
+}

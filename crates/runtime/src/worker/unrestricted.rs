@@ -1,0 +1,245 @@
+//! Waits and idleness that take any work.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::sleep::{LONGEST, LONGEST_OWNERS_NAP, Slept};
+use crate::worker::idle::{EAGER_LOOKS, LOOKS, Search, Searcher, steal_from_chain};
+
+/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`], unless owners
+/// hesitate to wake anybody: then they are as long as this, or [`LONGEST_OWNERS_NAP`] at most while nobody runs anything. See `sleep/README.md`.
+const NAP: Duration = Duration::from_millis(1);
+
+/// Takes anything.
+pub struct Unrestricted {
+    /// Nothing is under way on this worker: to look for work is what it is there for.
+    idle: bool,
+    /// It begins asleep.
+    asleep: bool,
+    nap: Duration,
+}
+
+impl Unrestricted {
+    /// Of a worker with nothing under way.
+    pub fn idle() -> Unrestricted {
+        Unrestricted { idle: true, asleep: false, nap: NAP }
+    }
+
+    /// Of a worker with nothing under way that has been asleep from the beginning of its pool.
+    pub fn asleep() -> Unrestricted {
+        Unrestricted { idle: true, asleep: true, nap: NAP }
+    }
+
+    /// A wait for something that may depend on any work.
+    pub fn wait() -> Unrestricted {
+        Unrestricted { idle: false, asleep: false, nap: NAP }
+    }
+}
+
+impl<W: Searcher> Search<W> for Unrestricted {
+    fn waits(&self) -> bool {
+        !self.idle
+    }
+
+    fn starts(&mut self, worker: &W) -> u32 {
+        if !self.asleep {
+            return 0;
+        }
+        let lookout = worker.lookout();
+        lookout.begin();
+        lookout.sleeps();
+        let sleeping = worker.sleeps();
+        worker.sleep().sleep_on(worker.index());
+        drop(sleeping);
+        lookout.is_woken();
+        1
+    }
+
+    /// Rests between two steals of small tasks, as [`StealBackoff`](crate::worker::steal_backoff::StealBackoff) says.
+    fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
+        if self.idle
+            && !worker.has_own_tasks()
+            && let Some(stolen) = worker.backoff().end()
+        {
+            worker.lookout().worked(stolen.worked);
+            if let Some(rest) = stolen.rest {
+                // It may have looked in vain before its last spawned task was stolen.
+                if looks == 0 {
+                    worker.sleep().search();
+                }
+                let _sleeping = worker.sleeps();
+                let look_again = || done() || worker.is_handed_something();
+                worker.sleep().rest(worker.index(), rest, look_again);
+                return 1;
+            }
+        }
+        looks
+    }
+
+    fn stands_aside(&self, worker: &W) -> bool {
+        self.idle && worker.sleep().is_crowded() && !worker.has_own_tasks()
+    }
+
+    fn find<'w>(
+        &self,
+        worker: &'w W,
+        thief: Option<usize>,
+        stands_aside: bool,
+    ) -> Option<W::Work<'w>> {
+        if stands_aside { find_handed_over(worker) } else { find(worker, thief) }
+    }
+
+    fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32) {
+        if looks != 0 {
+            found(worker);
+        }
+        self.nap = NAP;
+        if self.idle {
+            let stolen = W::is_stolen(work);
+            worker.lookout().found(stolen);
+            if stolen {
+                worker.backoff().begin();
+            }
+        }
+    }
+
+    fn begin(&mut self, worker: &W) {
+        worker.sleep().search();
+        if self.idle {
+            worker.lookout().begin();
+        }
+    }
+
+    fn expose(&self, worker: &W, _: Option<usize>) -> bool {
+        worker.victims().any(|victim| worker.expose(victim))
+    }
+
+    fn goes_on(&self, worker: &W) -> bool {
+        self.idle && worker.lookout().goes_on()
+    }
+
+    fn is_over(&self, worker: &W) -> bool {
+        self.idle && !worker.lookout().goes_on()
+    }
+
+    fn sleep(&mut self, worker: &W, _: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
+        let sleeping = worker.sleeps();
+        let sleep = worker.sleep();
+        // Before S1: an answer that comes later may come after the look at private tasks.
+        let unanswered = worker.awaits_barrier();
+        if self.idle
+            && let Some(worked) = worker.lookout().sleeps()
+        {
+            worker.wake_policy().woken(worked);
+        }
+        let mut private = false;
+        let stands_aside = Cell::new(false);
+        let look_again = || {
+            worker.request_everywhere(Some(worker.index()));
+            if done() || worker.is_handed_something() {
+                return true;
+            }
+            // One that stands aside leaves what owners have to those that are at work.
+            if self.idle && sleep.leaves_it_to_guests() {
+                stands_aside.set(true);
+                return false;
+            }
+            let alone = worker.leaves_alone();
+            if worker.visible_work(alone) {
+                return true;
+            }
+            private = worker.private_work(alone);
+            private
+        };
+        // Nobody has looked behind a barrier for one that stands aside.
+        let longest = || if stands_aside.get() { NAP } else { LONGEST };
+        let nap = || nap(worker, self.nap.min(longest()), unanswered);
+        let slept = sleep.sleep(worker.index(), look_again, nap);
+        drop(sleeping);
+        let (looks, nap) = match slept {
+            Slept::ToTheEnd => (LOOKS - 1, (self.nap * 2).min(LONGEST)),
+            Slept::Called => {
+                if self.idle {
+                    worker.lookout().is_woken();
+                }
+                (1, NAP)
+            }
+            // What it has seen it exposes at its next look.
+            Slept::NotAtAll if private => (EAGER_LOOKS - 1, self.nap),
+            Slept::NotAtAll => (1, NAP),
+        };
+        self.nap = nap;
+        Some(looks)
+    }
+
+    fn end(&mut self, worker: &W, looks: u32) {
+        if looks == 0 {
+        } else if self.idle {
+            // The pool ends, so everybody is called.
+            worker.sleep().found();
+        } else {
+            found(worker);
+        }
+    }
+}
+
+/// What anybody may take, and first what a wait for `thief` needs.
+pub(super) fn find<W: Searcher>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
+    let found = worker
+        .handed_over(true)
+        .or_else(|| steal_from_chain(worker, thief))
+        .or_else(|| worker.injected(true))
+        .or_else(|| worker.own_task())
+        .or_else(|| worker.handed_over(false));
+    if found.is_some() {
+        return found;
+    }
+    for victim in worker.victims() {
+        let stolen = worker.steal_fork(victim, false).or_else(|| worker.steal_tasks(victim));
+        if stolen.is_some() {
+            return stolen;
+        }
+    }
+    worker.injected(false)
+}
+
+/// What comes from outside, or only this worker may take.
+fn find_handed_over<W: Searcher>(worker: &W) -> Option<W::Work<'_>> {
+    let found = worker.handed_over(true).or_else(|| worker.injected(true));
+    found.or_else(|| worker.handed_over(false)).or_else(|| worker.injected(false))
+}
+
+/// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
+/// expose what an owner that does not come back keeps private, before this worker comes back itself.
+fn found<W: Searcher>(worker: &W) {
+    if !worker.sleep().found() {
+        return;
+    }
+    worker.request_everywhere(None);
+    if worker.call_for_visible_work() {
+        return;
+    }
+    let alone = worker.leaves_alone();
+    if worker.private_work(alone) {
+        for victim in worker.victims() {
+            if worker.expose(victim) {
+                worker.sleep().wake_for(victim);
+            }
+        }
+    }
+}
+
+/// How long to sleep before another look, if there may be something to see by then: a worker runs
+/// something, or owners hesitate, so that one that runs something soon may put requests off; or the
+/// barrier is `unanswered`, so that nobody can expose what a worker keeps private that runs
+/// something soon.
+fn nap<W: Searcher>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
+    // In this order: see "Requests that are put off" in `sleep/README.md`.
+    let hesitate = worker.wake_policy().hesitates();
+    match (worker.does_anybody_run(), hesitate) {
+        (true, false) => Some(nap),
+        (true, true) => Some(nap.min(NAP)),
+        (false, true) => Some(nap.min(LONGEST_OWNERS_NAP)),
+        (false, false) => unanswered.then_some(nap),
+    }
+}

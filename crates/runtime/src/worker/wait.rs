@@ -1,0 +1,237 @@
+//! Waits that take little: forks of a few workers, and what only this worker may take. See [`Waiting`](crate::waiting).
+
+use std::cell::Cell;
+use std::ptr;
+use std::time::Duration;
+
+use super::{Local, Work, execute};
+use crate::shared::Registry;
+use crate::shared::waiting::Waiting;
+use crate::stats::track::Activity;
+use crate::task::value::Task;
+use crate::worker::idle::{Search, chain, steal_from_chain};
+use crate::worker::unrestricted::find;
+
+/// Whether a restricted wait takes what this worker itself has spawned.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Own {
+    Taken,
+    Left,
+}
+
+/// A wait that takes forks of the thief and of the workers that the thief waits for, and its own tasks as `own` says. It is never a searcher. It ends
+/// also when it has slept for as long as `time` says.
+pub(super) struct Restricted {
+    own: Own,
+    time: Option<Duration>,
+}
+
+impl Restricted {
+    pub(super) fn wait(own: Own) -> Restricted {
+        Restricted { own, time: None }
+    }
+}
+
+impl Search<Local> for Restricted {
+    fn prepare(&mut self, local: &Local, looks: u32, _: &dyn Fn() -> bool) -> u32 {
+        if looks == 0 {
+            local.spawns.share();
+        }
+        looks
+    }
+
+    fn find<'l>(&self, local: &'l Local, thief: Option<usize>, _: bool) -> Option<Work<'l>> {
+        local.find_needed(thief, self.own)
+    }
+
+    fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32) {
+        if let Work::Fork(_, victim, _) = *work
+            && looks != 0
+            && local.registry.workers[victim].forks.shared() != 0
+        {
+            local.registry.sleep.call_follower(victim);
+        }
+    }
+
+    fn expose(&self, local: &Local, thief: Option<usize>) -> bool {
+        chain(local, thief).any(|victim| local.expose_forks(victim))
+    }
+
+    fn sleep(
+        &mut self,
+        local: &Local,
+        thief: Option<usize>,
+        done: &dyn Fn() -> bool,
+    ) -> Option<u32> {
+        let _sleeping = local.watch.sleeps();
+        let _dozing = local.dozes();
+        let over = local.registry.sleep.sleep_following(local.index, self.time, || {
+            let registry = &local.registry;
+            let shares = |link: usize| {
+                registry.workers[link].forks.shared() != 0 && !registry.is_left_alone(link)
+            };
+            done() || local.remote().has_mail() || chain(local, thief).any(shares)
+        });
+        (!over).then_some(1)
+    }
+}
+
+impl Local {
+    /// Whether waits for handles and calls are to take nothing.
+    pub(crate) fn is_still(&self) -> bool {
+        self.blocks.get() || self.registry.wait_policy.waiting == Waiting::Sleep
+    }
+
+    /// Waits for a handle, or for a call of this worker's own into a pool, until `done`. `begin` runs what it waits for, if it may and that
+    /// has not begun.
+    pub(crate) fn wait_for_call(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
+        if !self.is_still() {
+            return self.wait_for_any(done, begin);
+        }
+        self.wait_still(done);
+    }
+
+    /// Waits until `done`, and takes nothing but calls and mail.
+    pub(crate) fn wait_still(&self, done: &dyn Fn() -> bool) {
+        if self.guest.is_some() {
+            self.hand_over();
+        }
+        self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Left));
+    }
+
+    /// [`wait_for_any`](Local::wait_for_any), with half of the call stack in use.
+    #[cold]
+    pub(super) fn wait_deep(&self, done: &dyn Fn() -> bool) {
+        let (mut patience, _deep) = self.remote().deep_waits.begin();
+        let mut takes = false;
+        while !done() {
+            if !takes {
+                let begun = self.registry.tasks_begun();
+                let search = Restricted { own: Own::Left, time: Some(patience.time()) };
+                self.work_until(done, &|| None, || self.token(), search);
+                let nobody_else = self.registry.leaves_it_to(self.index);
+                takes = patience.ends(nobody_else, self.registry.tasks_begun() == begun);
+                continue;
+            }
+            let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
+            let found = oldest.or_else(|| match self.guest {
+                Some(_) => self.find_needed(None, Own::Left),
+                None => find(self, None),
+            });
+            takes = found.is_some();
+            match found {
+                Some(work) => {
+                    let _on_top = self.on_top();
+                    self.run(work, self.token());
+                }
+                None => patience.doubles(),
+            }
+        }
+    }
+
+    /// Waits until `done`, or until no task is under way any more that others may wait for, and takes what the task in hand
+    /// has pushed: see "Tasks beside each other" in `waiting`.
+    #[cold]
+    pub(super) fn wait_beside(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
+        let over = || done() || !self.registry.has_awaitable();
+        if over() {
+            return;
+        }
+        let (mut patience, _deep) = self.remote().deep_waits.begin();
+        while !over() && !begin() {
+            if let Some(task) = self.youngest_of_task() {
+                let _on_top = self.on_top();
+                self.run(Work::Task(task, Activity::OwnTask), self.token());
+                continue;
+            }
+            let begun = self.registry.tasks_begun();
+            let search = Restricted { own: Own::Left, time: Some(patience.time()) };
+            self.work_until(&over, &|| None, || self.token(), search);
+            let nobody_else = self.registry.leaves_it_to(self.index);
+            if over() || !nobody_else || self.registry.tasks_begun() != begun {
+                continue;
+            }
+            let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
+            match oldest.or_else(|| find(self, None)) {
+                Some(work) => {
+                    let _on_top = self.on_top();
+                    self.run(work, self.token());
+                }
+                None => patience.doubles(),
+            }
+        }
+    }
+
+    /// The youngest task that the task in hand has pushed.
+    fn youngest_of_task(&self) -> Option<Task> {
+        if self.spawns.top() > self.own_from.get() { self.spawns.pop() } else { None }
+    }
+
+    /// What is in this worker's queue now is no part of the task in hand, until the value is dropped.
+    pub(crate) fn own_from_here(&self) -> impl Drop {
+        struct Restore<'l>(&'l Cell<u64>, u64);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        Restore(&self.own_from, self.own_from.replace(self.spawns.top()))
+    }
+
+    /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread, when it is to take nothing else, or nothing that
+    /// it does not need, and with some of the call stack left; one `in_order` not before its turn, if that comes.
+    pub(crate) fn begins(&self, pool: &Registry, in_order: bool) -> bool {
+        ptr::eq(&raw const *self.registry, pool)
+            && self.guest.is_none()
+            && (self.is_still()
+                || self.registry.has_awaitable()
+                || !in_order && self.nesting_depth.is_deep())
+            && !self.nesting_depth.is_at_its_end()
+    }
+
+    /// Runs a task of its own pool that this worker waits for.
+    pub(crate) fn run_awaited(&self, run: impl FnOnce()) {
+        let _on_top = (self.on_top(), self.own_from_here());
+        self.hint.set(self.token().head());
+        execute(self.watch.runs(Activity::OwnTask), run);
+    }
+
+    /// Runs what this worker has pushed since its queue had this top.
+    #[cold]
+    pub(crate) fn run_above(&self, top: u64) {
+        while self.spawns.top() > top
+            && let Some(task) = self.spawns.pop()
+        {
+            self.count_down(execute(self.watch.runs(Activity::OwnTask), || task.run()));
+        }
+    }
+
+    /// Another task stands on top of what this worker does, until the value is dropped.
+    pub(super) fn on_top(&self) -> impl Sized {
+        (self.nesting_depth.task(), self.set_blocks(false))
+    }
+
+    /// Whether the task in hand [blocks](crate::blocking()), until the value is dropped.
+    pub(crate) fn set_blocks(&self, blocks: bool) -> impl Drop {
+        struct Restore<'l>(&'l Cell<bool>, bool);
+        impl Drop for Restore<'_> {
+            fn drop(&mut self) {
+                self.0.set(self.1);
+            }
+        }
+        Restore(&self.blocks, self.blocks.replace(blocks))
+    }
+
+    /// What a restricted wait takes.
+    pub(super) fn find_needed(&self, thief: Option<usize>, own: Own) -> Option<Work<'_>> {
+        if let Some(task) = self.remote().calls.take().or_else(|| self.remote().mail.take()) {
+            return Some(Work::Task(task, Activity::InjectedTask));
+        }
+        if own == Own::Taken
+            && let Some(task) = self.pop_own()
+        {
+            return Some(Work::Task(task, Activity::OwnTask));
+        }
+        steal_from_chain(self, thief)
+    }
+}
