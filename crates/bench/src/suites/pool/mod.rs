@@ -4,7 +4,9 @@
 //! Source: the SALSA paper, section 6. Figure 4 is the workloads `1p1c` to `16p16c` and the ratios,
 //! figure 5 the workloads `1p..c` with their counter `exchanges_per_task`, figure 6 the same with
 //! `-unbalanced`, figure 7 `-pinned`, figure 8 `2p2c-chunk`. Beside them stand `pair`, one thread that
-//! puts and gets in turn, and `-block`, where consumers sleep rather than poll.
+//! puts and gets in turn, and `-block`, where consumers sleep rather than poll. `2p2c-bounded-64` has a capacity of
+//! 64, and producers that sleep, too; in `-one-processor` the four threads share one. `pending-900` is what it costs that
+//! one future more waits for a task where 900 wait.
 //!
 //! One protocol for all (`protocol`): distinct tasks, each accounted for; a sample is the time from
 //! the start of all threads to the last task taken.
@@ -12,6 +14,7 @@
 mod peers;
 pub(crate) mod protocol;
 mod systems;
+mod waiters;
 
 use poach_memory::{Asymmetric, Displaced, Full, Machine};
 use poach_pool::bag::ConcBag;
@@ -73,6 +76,7 @@ struct Peers<'a> {
 enum Way {
     Polling(Shape),
     Blocking(Shape),
+    Limited(Shape),
     Pair,
 }
 
@@ -87,8 +91,30 @@ impl peers::Visitor for Peers<'_> {
             Way::Blocking(shape) if P::BLOCKS && can(shape) => {
                 self.cases.push(blocking(P::NAME, shape, size, peer));
             }
+            Way::Limited(shape) if P::LIMITED && can(shape) => {
+                self.cases.push(blocking(P::NAME, shape, size, peer));
+            }
             Way::Pair => self.cases.push(pair(P::NAME, size, peer)),
             _ => {}
+        }
+    }
+}
+
+/// Where every put may have to wait, and where few do.
+fn limited(cases: &mut Vec<Case>, size: Size) {
+    const CAPACITIES: [(usize, &str, &str); 4] = [
+        (1, "2p2c-bounded-1", "2p2c-bounded-1-one-processor"),
+        (8, "2p2c-bounded-8", "2p2c-bounded-8-one-processor"),
+        (64, "2p2c-bounded-64", "2p2c-bounded-64-one-processor"),
+        (1024, "2p2c-bounded-1024", "2p2c-bounded-1024-one-processor"),
+    ];
+    for (capacity, workload, on_one) in CAPACITIES {
+        let shape = Shape { capacity: Some(capacity), ..Shape::new(workload, 2, 2) };
+        let on_one = Shape { workload: on_one, one_processor: true, ..shape };
+        let on_one = cfg!(target_os = "linux").then_some(on_one);
+        for shape in [shape].into_iter().chain(on_one) {
+            cases.push(blocking("task-pool-bounded", shape, size, Face));
+            peers::each(&mut Peers { cases, size, way: Way::Limited(shape) });
         }
     }
 }
@@ -160,6 +186,8 @@ impl Suite for Pool {
             cases.push(blocking("task-pool", shape, size, Face));
             peers::each(&mut Peers { cases: &mut cases, size, way: Way::Blocking(shape) });
         }
+        limited(&mut cases, size);
+        waiters::cases(&mut cases, size);
         cases
     }
 }

@@ -23,6 +23,8 @@ pub(super) trait Peer: System {
     const NAME: &'static str;
     /// Whether its consumers can sleep.
     const BLOCKS: bool = false;
+    /// Whether it holds no more than a capacity, and its producers can sleep, too.
+    const LIMITED: bool = false;
 
     /// Whether it can have so many producers and consumers.
     fn can(_producers: usize, _consumers: usize) -> bool {
@@ -56,10 +58,10 @@ pub(super) fn each(visitor: &mut impl Visitor) {
 }
 
 macro_rules! peers {
-    ($($peer:ident: $name:literal $(, blocks: $blocks:literal)?;)*) => {$(
+    ($($peer:ident: $name:literal $(, $can:ident)*;)*) => {$(
         impl Peer for $peer {
             const NAME: &'static str = $name;
-            $(const BLOCKS: bool = $blocks;)?
+            $(const $can: bool = true;)*
         }
     )*};
 }
@@ -67,16 +69,16 @@ macro_rules! peers {
 peers! {
     Segmented: "crossbeam-seg-queue";
     Array: "crossbeam-array-queue";
-    Channel: "crossbeam-channel", blocks: true;
-    ChannelBounded: "crossbeam-channel-bounded";
+    Channel: "crossbeam-channel", BLOCKS;
+    ChannelBounded: "crossbeam-channel-bounded", LIMITED;
     Injecting: "crossbeam-injector";
     InjectingBatches: "crossbeam-injector-batch";
     OwnInjecting: "poach-injector";
     Concurrent: "concurrent-queue";
-    Flume: "flume", blocks: true;
-    FlumeBounded: "flume-bounded";
-    Kanal: "kanal", blocks: true;
-    KanalBounded: "kanal-bounded";
+    Flume: "flume", BLOCKS;
+    FlumeBounded: "flume-bounded", LIMITED;
+    Kanal: "kanal", BLOCKS;
+    KanalBounded: "kanal-bounded", LIMITED;
     Locked: "mutex-vecdeque";
 }
 
@@ -422,7 +424,7 @@ impl Take for Batches {
 #[derive(Clone)]
 pub(super) struct Limited<S>(S);
 
-/// A channel with so many places as [`Array`]: how it is made, and its two ends.
+/// A channel with as many places as [`Array`], if the shape has no capacity: how it is made, and its two ends.
 macro_rules! bounded {
     ($(#[$about:meta])* $name:ident, $make:expr, $send:ty, $receive:ty, $put:expr) => {
         $(#[$about])*
@@ -434,7 +436,8 @@ macro_rules! bounded {
             type Out = $receive;
 
             fn open(&self, shape: &Shape) -> Result<Opened<Self::In, Self::Out>> {
-                let (send, receive) = $make;
+                let make: fn(usize) -> ($send, $receive) = $make;
+                let (send, receive) = make(shape.capacity.unwrap_or(PLACES));
                 Ok(ends(shape, (Limited(send), receive)))
             }
         }
@@ -444,6 +447,10 @@ macro_rules! bounded {
                 let put: fn(&$send, u64) -> bool = $put;
                 if put(&self.0, task) { Ok(()) } else { Err(task) }
             }
+
+            fn put_waiting(&mut self, task: u64) -> bool {
+                self.0.send(task).is_ok()
+            }
         }
     };
 }
@@ -451,7 +458,7 @@ macro_rules! bounded {
 bounded!(
     /// crossbeam's channel with a limit.
     ChannelBounded,
-    crossbeam_channel::bounded(PLACES),
+    crossbeam_channel::bounded,
     crossbeam_channel::Sender<u64>,
     crossbeam_channel::Receiver<u64>,
     |send, task| send.try_send(task).is_ok()
@@ -459,7 +466,7 @@ bounded!(
 bounded!(
     /// flume's channel with a limit.
     FlumeBounded,
-    flume::bounded(PLACES),
+    flume::bounded,
     flume::Sender<u64>,
     flume::Receiver<u64>,
     |send, task| send.try_send(task).is_ok()
@@ -467,7 +474,7 @@ bounded!(
 bounded!(
     /// kanal's channel with a limit.
     KanalBounded,
-    kanal::bounded(PLACES),
+    kanal::bounded,
     kanal::Sender<u64>,
     kanal::Receiver<u64>,
     |send, task| matches!(send.try_send(task), Ok(true))

@@ -10,7 +10,10 @@
 //! - *polling*: a consumer that finds nothing tries again, and after 64 times in a row gives up its
 //!   time slice before each. So does a producer that finds a bounded queue full.
 //! - *blocking*: a consumer calls the system's own blocking get, and ends when the system says that
-//!   it is closed.
+//!   it is closed. A producer calls its blocking put.
+//!
+//! Of systems with a small limit it is counted how often a thread's processor was given to another
+//! (`switches_per_task`, on Linux): what else the machine does changes the time, and hardly that.
 //!
 //! A system is given as many tasks as it moves in about a quarter of a second, within bounds, found
 //! once by doubling: a fast one is not measured by its threads' start, a slow one ends in time.
@@ -34,11 +37,16 @@ pub(crate) struct Shape {
     pub(crate) balancing: bool,
     /// Whether each thread stays on one processor, producer n beside consumer n.
     pub(crate) pinned: bool,
+    /// Whether all threads share one processor.
+    pub(crate) one_processor: bool,
+    /// How many tasks a system with a limit holds; ample unless it matters.
+    pub(crate) capacity: Option<usize>,
 }
 
 impl Shape {
     pub(crate) fn new(workload: &'static str, producers: usize, consumers: usize) -> Self {
-        Shape { workload, producers, consumers, balancing: true, pinned: false }
+        let (balancing, pinned, one_processor, capacity) = (true, false, false, None);
+        Shape { workload, producers, consumers, balancing, pinned, one_processor, capacity }
     }
 }
 
@@ -62,6 +70,11 @@ pub(crate) struct Opened<I, O> {
 pub(crate) trait Put: Send {
     /// Puts a task, or gives it back if there is no room.
     fn put(&mut self, task: u64) -> Result<(), u64>;
+
+    /// Puts a task, and sleeps while there is no room, if it can be full. Whether the system is open.
+    fn put_waiting(&mut self, task: u64) -> bool {
+        self.put(task).is_ok()
+    }
 }
 
 /// A consumer's handle.
@@ -128,6 +141,21 @@ fn feed(put: &mut impl Put, tasks: impl Iterator<Item = u64>) {
     }
 }
 
+fn feed_waiting(put: &mut impl Put, mut tasks: impl Iterator<Item = u64>) {
+    assert!(tasks.all(|task| put.put_waiting(task)), "it is open as long as there are producers");
+}
+
+/// How often this thread's processor was given to another thread, where the system says so.
+fn switches() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/thread-self/status").ok()?;
+    let counts = status.lines().filter(|line| line.contains("_ctxt_switches"));
+    counts.map(|line| line.split_whitespace().next_back()?.parse::<u64>().ok()).sum()
+}
+
+fn since(before: Option<u64>) -> Option<u64> {
+    Some(switches()? - before?)
+}
+
 fn poll(take: &mut impl Take, all: u64, done: &AtomicU64) -> Taken {
     let mut taken = Taken::default();
     let mut told = 0;
@@ -167,6 +195,7 @@ fn run<S: System>(system: &S, shape: &Shape, tasks: u64, blocking: bool) -> Resu
     let count = producers.len() as u64;
     let start = Barrier::new(producers.len() + consumers.len());
     let done = AtomicU64::new(0);
+    let mut switched: Vec<Option<u64>> = Vec::new();
     let (times, taken) = thread::scope(|scope| -> Result<(Vec<Times>, Vec<Taken>)> {
         let producers: Vec<_> = (0..count)
             .zip(producers)
@@ -175,9 +204,17 @@ fn run<S: System>(system: &S, shape: &Shape, tasks: u64, blocking: bool) -> Resu
                 scope.spawn(move || {
                     pin(&shape, number as usize);
                     start.wait();
-                    let began = Instant::now();
-                    feed(&mut put, (number..tasks).step_by(count as usize));
-                    (began, Instant::now())
+                    let (began, before) = (Instant::now(), switches());
+                    let tasks = (number..tasks).step_by(count as usize);
+                    if blocking {
+                        feed_waiting(&mut put, tasks);
+                    } else {
+                        feed(&mut put, tasks);
+                    }
+                    let times = (began, Instant::now());
+                    // Its consumers end when it is gone.
+                    drop(put);
+                    (times, since(before))
                 })
             })
             .collect();
@@ -188,23 +225,26 @@ fn run<S: System>(system: &S, shape: &Shape, tasks: u64, blocking: bool) -> Resu
                 scope.spawn(move || {
                     pin(&shape, number);
                     start.wait();
-                    let began = Instant::now();
+                    let (began, before) = (Instant::now(), switches());
                     let taken =
                         if blocking { wait(&mut take) } else { poll(&mut take, tasks, done) };
-                    ((began, Instant::now()), taken)
+                    ((began, Instant::now()), since(before), taken)
                 })
             })
             .collect();
         let mut times = Vec::new();
         for producer in producers {
-            times.push(producer.join().map_err(|_| anyhow::anyhow!("a producer panicked"))?);
+            let one = producer.join().map_err(|_| anyhow::anyhow!("a producer panicked"))?;
+            times.push(one.0);
+            switched.push(one.1);
         }
         close();
         let mut taken = Vec::new();
         for consumer in consumers {
             let one = consumer.join().map_err(|_| anyhow::anyhow!("a consumer panicked"))?;
             times.push(one.0);
-            taken.push(one.1);
+            switched.push(one.1);
+            taken.push(one.2);
         }
         Ok((times, taken))
     })?;
@@ -214,6 +254,11 @@ fn run<S: System>(system: &S, shape: &Shape, tasks: u64, blocking: bool) -> Resu
     check(tasks, &taken)?;
     let sample = Sample::from(tasks as f64 / elapsed.as_secs_f64() / 1e6);
     let exchanges: Option<u64> = taken.iter().map(|one| one.exchanges).sum();
+    let switches: Option<u64> = switched.into_iter().sum();
+    let sample = match switches.filter(|_| shape.capacity.is_some()) {
+        Some(switches) => sample.count("switches_per_task", switches as f64 / tasks as f64),
+        None => sample,
+    };
     Ok(match exchanges {
         Some(exchanges) => sample.count("exchanges_per_task", exchanges as f64 / tasks as f64),
         None => sample,
@@ -239,7 +284,9 @@ pub(crate) fn processor(number: usize) -> usize {
 }
 
 fn pin(shape: &Shape, number: usize) {
-    if shape.pinned {
+    if shape.one_processor {
+        bind(0);
+    } else if shape.pinned {
         bind(processor(number));
     }
 }

@@ -80,7 +80,11 @@ impl System for Face {
     type Out = Consumer<u64>;
 
     fn open(&self, shape: &Shape) -> Result<Opened<Self::In, Self::Out>> {
-        let pool = TaskPool::builder().balancing(shape.balancing).build()?;
+        let mut builder = TaskPool::builder().balancing(shape.balancing);
+        if let Some(capacity) = shape.capacity {
+            builder = builder.capacity(capacity);
+        }
+        let pool = builder.build()?;
         let consumers: Result<Vec<_>, _> = (0..shape.consumers).map(|_| pool.consumer()).collect();
         let producers: Result<Vec<_>, _> = (0..shape.producers).map(|_| pool.producer()).collect();
         let close = Box::new(move || {
@@ -94,6 +98,11 @@ impl Put for Producer<u64> {
     #[inline(always)]
     fn put(&mut self, task: u64) -> Result<(), u64> {
         self.try_put(task).map_err(poach_pool::PutError::into_inner)
+    }
+
+    #[inline(always)]
+    fn put_waiting(&mut self, task: u64) -> bool {
+        Producer::put(self, task).is_ok()
     }
 }
 
