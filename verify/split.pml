@@ -2,7 +2,7 @@
  * Requests and exposure of the split deque on TSO[S]: how a thief asks an owner to share, and how it helps itself to
  * private tasks of an owner that does not come back. The deque is Lace's (van Dijk and van de Pol, "Lace: Non-blocking
  * Split Deque for Work-Stealing", section 3); requests and exposure are ours, written from the protocol that
- * crates/deque/src/split/sharing.rs states in its opening comment, steps U1 to U3, O1 to O4, T1 to T3 and E1 to E6.
+ * crates/deque/src/papers/split/sharing.rs states in its opening comment, steps U1 to U3, O1 to O4, T1 to T3 and E1 to E6.
  *
  * It shares nothing with crates/explore.
  *

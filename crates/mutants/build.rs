@@ -18,10 +18,10 @@ use table::{Mutant, mutants};
 /// What several queues use, and finds itself at the root of their crate.
 const SHARED: [&str; 11] = [
     "deque/src/handles.rs",
-    "deque/src/lap.rs",
+    "deque/src/papers/lap.rs",
     "deque/src/lock.rs",
     "deque/src/owned.rs",
-    "deque/src/owner_line.rs",
+    "deque/src/papers/owner_line.rs",
     "deque/src/ring",
     "memory/src/processor.rs",
     "pool/src/extent.rs",

@@ -11,7 +11,7 @@
  *     else { its result stands in worker->payload }
  *
  * is two loads, three stores and three comparisons on top of its halves: no fence, no locked instruction, no call. What is rare is in
- * the library: a thief that asks, a stolen task, a full stack. crates/deque/src/split/stack says why that is correct; each step here
+ * the library: a thief that asks, a stolen task, a full stack. crates/deque/src/papers/split/stack says why that is correct; each step here
  * names the one there (push_below_limit, pop_above_floor).
  */
 #ifndef POACH_FORK_H

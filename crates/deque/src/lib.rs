@@ -42,34 +42,29 @@
 //! An owner that shares because of a request does not wake anyone. A [`Context`](split::Context) is told of it, and may wake a sleeper.
 #![doc = include_str!("readme.md")]
 
-pub mod biased;
 // For models of what no test outside can call. Its coroutines do not know that processor, and Miri does not know them.
 #[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
 #[path = "../tests/c11/mod.rs"]
 mod c11;
-pub mod chase_lev;
 #[cfg(doctest)]
 mod compile_fail;
-pub mod crossbeam;
-pub mod fifo;
+mod faces;
 mod handles;
-pub mod idempotent;
-pub mod injector;
-mod lap;
 mod lock;
 pub mod mutex;
+mod ours;
 mod owned;
-mod owner_line;
-pub mod private;
+mod papers;
 mod ring;
-pub mod split;
-pub mod st3;
-pub mod the;
-pub mod thep;
 
 use core::alloc::Layout;
 use core::fmt;
 use core::marker::PhantomData;
+
+pub use faces::{crossbeam, st3};
+pub use ours::{biased, fifo, injector};
+pub use papers::{chase_lev, idempotent, private, split, the, thep};
+pub(crate) use papers::{lap, owner_line};
 
 pub use biased::Biased;
 pub use chase_lev::ChaseLev;

@@ -165,14 +165,14 @@ mod tests {
         for source in
             ["use core::sync::atomic::AtomicU64;", "use std::sync::{Mutex, atomic::AtomicBool};"]
         {
-            let found = found("crates/deque/src/the.rs", source);
+            let found = found("crates/deque/src/papers/the.rs", source);
             assert!(!found.is_empty() && found.iter().all(|f| f.ends_with(rule)), "{found:?}");
         }
         assert!(!found("crates/pool/src/bag.rs", "use std::sync::atomic::AtomicPtr;").is_empty());
         let test = "#[cfg(test)] mod tests { use std::sync::atomic::AtomicU64; }";
-        assert_eq!(found("crates/deque/src/the.rs", test), NOTHING);
+        assert_eq!(found("crates/deque/src/papers/the.rs", test), NOTHING);
         let prose = "//! An `AtomicU64` is not named here.\nuse poach_memory::Ordering;";
-        assert_eq!(found("crates/deque/src/the.rs", prose), NOTHING);
+        assert_eq!(found("crates/deque/src/papers/the.rs", prose), NOTHING);
     }
 
     #[test]
@@ -219,8 +219,8 @@ mod tests {
             "use std::thread::{self, sleep};",
             "use std::time::Instant;",
         ] {
-            let there = found("crates/deque/src/split.rs", source);
-            assert_eq!(there, ["crates/deque/src/split.rs:1 deques-never-wait"], "{source}");
+            let there = found("crates/deque/src/papers/split.rs", source);
+            assert_eq!(there, ["crates/deque/src/papers/split.rs:1 deques-never-wait"], "{source}");
         }
         assert_eq!(found("crates/runtime/src/sleep.rs", "fn f() { std::thread::park() }"), NOTHING);
     }

@@ -510,7 +510,7 @@ mod tests {
         let cases = all(&root, &[], &same).unwrap();
         refuse_gone(&same, &cases).unwrap();
         assert_eq!(cases.iter().filter(|case| case.explained).count(), same.len());
-        let gone = "crates/deque/src/the.rs: left out: what_it_never_had();";
+        let gone = "crates/deque/src/papers/the.rs: left out: what_it_never_had();";
         same.insert(gone.to_owned(), "said".to_owned());
         let refused = refuse_gone(&same, &cases).unwrap_err().to_string();
         assert!(refused.contains(gone), "{refused}");

@@ -5,14 +5,14 @@ use super::{Caught, Mutant, Queue, Scene};
 const OWNER: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/biased/mod.rs",
+    file: "deque/src/ours/biased/mod.rs",
     was: "",
     is: "",
     queue: Queue::Biased,
     scene: Scene::Once,
     caught: Caught::Twice,
 };
-const THIEF: Mutant = Mutant { file: "deque/src/biased/thief.rs", ..OWNER };
+const THIEF: Mutant = Mutant { file: "deque/src/ours/biased/thief.rs", ..OWNER };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {

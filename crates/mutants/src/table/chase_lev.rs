@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const HERE: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/chase_lev.rs",
+    file: "deque/src/papers/chase_lev.rs",
     was: "",
     is: "",
     queue: Queue::ChaseLev,
@@ -137,7 +137,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-push-shows-first",
         why: "two stores swapped: a push shows its task before it has written it",
-        file: "deque/src/owner_line.rs",
+        file: "deque/src/papers/owner_line.rs",
         was: "unsafe { buffer.write(tail, task) };",
         is: "self.tail.store(tail.wrapping_add(1), Ordering::Release);
         unsafe { buffer.write(tail, task) };",

@@ -5,14 +5,14 @@ use super::{Caught, Mutant, Queue, Scene};
 const THIEF: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/fifo/thief.rs",
+    file: "deque/src/ours/fifo/thief.rs",
     was: "",
     is: "",
     queue: Queue::ClosedFifo,
     scene: Scene::Once,
     caught: Caught::Twice,
 };
-const OWNER: Mutant = Mutant { file: "deque/src/fifo/mod.rs", ..THIEF };
+const OWNER: Mutant = Mutant { file: "deque/src/ours/fifo/mod.rs", ..THIEF };
 const OPEN: Mutant = Mutant { queue: Queue::Fifo, scene: Scene::Brief, ..THIEF };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -58,7 +58,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "let seen = head.fetch_add(ONE, Ordering::AcqRel);",
         is: "let seen = head.load(Ordering::Relaxed);
         head.store(seen.wrapping_add(ONE), Ordering::Release);",
-        file: "deque/src/fifo/mod.rs",
+        file: "deque/src/ours/fifo/mod.rs",
         ..OPEN
     },
     Mutant {
@@ -67,7 +67,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "unsafe { self.private().buffer.write(tail, task) };",
         is: "self.publish(tail.wrapping_add(1));
         unsafe { self.private().buffer.write(tail, task) };",
-        file: "deque/src/fifo/mod.rs",
+        file: "deque/src/ours/fifo/mod.rs",
         caught: Caught::Race,
         ..OPEN
     },

@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const LIFO: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/idempotent/lifo.rs",
+    file: "deque/src/papers/idempotent/lifo.rs",
     was: "",
     is: "",
     queue: Queue::IdempotentLifo,
@@ -13,9 +13,9 @@ const LIFO: Mutant = Mutant {
     caught: Caught::Lost,
 };
 const FIFO: Mutant =
-    Mutant { file: "deque/src/idempotent/fifo.rs", queue: Queue::IdempotentFifo, ..LIFO };
+    Mutant { file: "deque/src/papers/idempotent/fifo.rs", queue: Queue::IdempotentFifo, ..LIFO };
 const DEQUE: Mutant =
-    Mutant { file: "deque/src/idempotent/deque.rs", queue: Queue::IdempotentDeque, ..LIFO };
+    Mutant { file: "deque/src/papers/idempotent/deque.rs", queue: Queue::IdempotentDeque, ..LIFO };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -170,7 +170,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "islots-copy-short",
         why: "off by one: a queue that grows leaves its oldest task behind",
-        file: "deque/src/idempotent/slots.rs",
+        file: "deque/src/papers/idempotent/slots.rs",
         was: "let mut index = from;",
         is: "let mut index = from.wrapping_add(1);",
         caught: Caught::Invented,

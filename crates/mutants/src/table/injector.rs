@@ -5,15 +5,15 @@ use super::{Caught, Mutant, Queue, Scene};
 const INJECTOR: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/injector/mod.rs",
+    file: "deque/src/ours/injector/mod.rs",
     was: "",
     is: "",
     queue: Queue::Injector,
     scene: Scene::Injects,
     caught: Caught::Race,
 };
-const STEAL: Mutant = Mutant { file: "deque/src/injector/steal.rs", ..INJECTOR };
-const FINISH: Mutant = Mutant { file: "deque/src/injector/finish.rs", ..INJECTOR };
+const STEAL: Mutant = Mutant { file: "deque/src/ours/injector/steal.rs", ..INJECTOR };
+const FINISH: Mutant = Mutant { file: "deque/src/ours/injector/finish.rs", ..INJECTOR };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {

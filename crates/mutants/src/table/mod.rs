@@ -106,24 +106,24 @@ impl Queue {
     pub fn source(self) -> &'static str {
         match self {
             Queue::ChaseLev | Queue::AsymmetricCl | Queue::FfCl | Queue::Resolved => {
-                "deque/src/chase_lev.rs"
+                "deque/src/papers/chase_lev.rs"
             }
             Queue::FilledCl | Queue::FilledResolved => "memory/src/order.rs",
             Queue::ReckonedCl => "memory/src/delta.rs",
-            Queue::Biased => "deque/src/biased",
-            Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/the.rs",
-            Queue::Thep | Queue::FfThep => "deque/src/thep.rs",
+            Queue::Biased => "deque/src/ours/biased",
+            Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/papers/the.rs",
+            Queue::Thep | Queue::FfThep => "deque/src/papers/thep.rs",
             Queue::Split
             | Queue::Exposed
             | Queue::FencedExposed
             | Queue::Forks
-            | Queue::FencedForks => "deque/src/split",
-            Queue::Private => "deque/src/private.rs",
-            Queue::Fifo | Queue::ClosedFifo => "deque/src/fifo",
+            | Queue::FencedForks => "deque/src/papers/split",
+            Queue::Private => "deque/src/papers/private.rs",
+            Queue::Fifo | Queue::ClosedFifo => "deque/src/ours/fifo",
             Queue::Mutex => "deque/src/mutex.rs",
-            Queue::Injector => "deque/src/injector",
+            Queue::Injector => "deque/src/ours/injector",
             Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
-                "deque/src/idempotent"
+                "deque/src/papers/idempotent"
             }
             Queue::Salsa | Queue::DisplacedSalsa | Queue::SalsaCas => "pool/src/salsa",
             Queue::ConcBag | Queue::EagerBag => "pool/src/bag.rs",

@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const PRIVATE: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/private.rs",
+    file: "deque/src/papers/private.rs",
     was: "",
     is: "",
     queue: Queue::Private,

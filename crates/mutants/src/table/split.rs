@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const BOUNDS: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/split/bounds.rs",
+    file: "deque/src/papers/split/bounds.rs",
     was: "",
     is: "",
     queue: Queue::Split,
@@ -13,12 +13,12 @@ const BOUNDS: Mutant = Mutant {
     caught: Caught::Twice,
 };
 const EXPOSED: Mutant = Mutant {
-    file: "deque/src/split/sharing.rs",
+    file: "deque/src/papers/split/sharing.rs",
     queue: Queue::Exposed,
     scene: Scene::Once,
     ..BOUNDS
 };
-const OWNER: Mutant = Mutant { file: "deque/src/split/growing.rs", ..BOUNDS };
+const OWNER: Mutant = Mutant { file: "deque/src/papers/split/growing.rs", ..BOUNDS };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -81,7 +81,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
             M::full();
 ",
         is: "",
-        file: "deque/src/split/growing.rs",
+        file: "deque/src/papers/split/growing.rs",
         queue: Queue::FencedExposed,
         ..EXPOSED
     },
@@ -120,7 +120,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "                self.request();
                 Steal::Empty",
         is: "                Steal::Empty",
-        file: "deque/src/split/growing.rs",
+        file: "deque/src/papers/split/growing.rs",
         scene: Scene::Asks,
         caught: Caught::RequestLost,
         ..EXPOSED
@@ -133,7 +133,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
 ",
         is: "",
-        file: "deque/src/split/growing/emplace.rs",
+        file: "deque/src/papers/split/growing/emplace.rs",
         scene: Scene::PutsBack,
         caught: Caught::RequestLost,
         ..EXPOSED
@@ -162,7 +162,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         }
         shared.set_head(index);
 ",
-        file: "deque/src/split/growing.rs",
+        file: "deque/src/papers/split/growing.rs",
         ..EXPOSED
     },
     Mutant {
@@ -170,7 +170,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "a pop that meets an exposure leaves it to go on",
         was: "self.known().set(bounds.settle());",
         is: "self.known().set(bounds.tail());",
-        file: "deque/src/split/growing.rs",
+        file: "deque/src/papers/split/growing.rs",
         ..EXPOSED
     },
     Mutant {
@@ -178,7 +178,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "an owner that takes tasks back overwrites the request of an exposure that has just begun",
         was: "self.0.compare_exchange(own, split, Ordering::Relaxed, Ordering::Relaxed).is_ok()",
         is: "{ self.0.store(split, Ordering::Relaxed); true }",
-        file: "deque/src/split/growing/request.rs",
+        file: "deque/src/papers/split/growing/request.rs",
         scene: Scene::Four,
         ..EXPOSED
     },
@@ -187,7 +187,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         why: "the owner shares where it knows the split to be, though a thief has moved it",
         was: "self.share_from(pack(from, from), from, to)",
         is: "{ self.word.store(pack(from, to), Ordering::Release); true }",
-        file: "deque/src/split/bounds.rs",
+        file: "deque/src/papers/split/bounds.rs",
         scene: Scene::Pair,
         ..EXPOSED
     },

@@ -5,15 +5,15 @@ use super::{Caught, Mutant, Queue, Scene};
 const HEAD: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/split/stack/head.rs",
+    file: "deque/src/papers/split/stack/head.rs",
     was: "",
     is: "",
     queue: Queue::Forks,
     scene: Scene::Forks,
     caught: Caught::Race,
 };
-const STACK: Mutant = Mutant { file: "deque/src/split/stack/mod.rs", ..HEAD };
-const SHARING: Mutant = Mutant { file: "deque/src/split/sharing.rs", ..HEAD };
+const STACK: Mutant = Mutant { file: "deque/src/papers/split/stack/mod.rs", ..HEAD };
+const SHARING: Mutant = Mutant { file: "deque/src/papers/split/sharing.rs", ..HEAD };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {

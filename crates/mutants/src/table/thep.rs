@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const HERE: Mutant = Mutant {
     name: "",
     why: "",
-    file: "deque/src/thep.rs",
+    file: "deque/src/papers/thep.rs",
     was: "",
     is: "",
     queue: Queue::Thep,

@@ -17,7 +17,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-chase-lev-push",
         why: "a push shows `tail` without a release",
-        file: "deque/src/owner_line.rs",
+        file: "deque/src/papers/owner_line.rs",
         was: "self.tail.store(tail.wrapping_add(1), Ordering::Release);",
         is: "self.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         ..HERE
@@ -25,7 +25,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-chase-lev-pop",
         why: "a pop shows `tail` without a release: what an earlier push had shown is no longer acquired with it",
-        file: "deque/src/chase_lev.rs",
+        file: "deque/src/papers/chase_lev.rs",
         was: "shared.owner.tail.store(index, Ordering::Release);",
         is: "shared.owner.tail.store(index, Ordering::Relaxed);",
         scene: Scene::WeakRoomy,
@@ -42,7 +42,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-ring-left",
         why: "the owner reads the claims by a load: a later claim does not see the new ring",
-        file: "deque/src/chase_lev.rs",
+        file: "deque/src/papers/chase_lev.rs",
         was: "head.fetch_add(0, Ordering::AcqRel) as u32",
         is: "head.load(Ordering::Acquire) as u32",
         caught: Caught::Freed,
@@ -96,7 +96,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-the-push",
         why: "a push shows `tail` without a release",
-        file: "deque/src/owner_line.rs",
+        file: "deque/src/papers/owner_line.rs",
         was: "self.tail.store(tail.wrapping_add(1), Ordering::Release);",
         is: "self.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         queue: Queue::The,
@@ -105,7 +105,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-the-pop",
         why: "a pop shows `tail` without a release",
-        file: "deque/src/the.rs",
+        file: "deque/src/papers/the.rs",
         was: "shared.owner.tail.store(index, Ordering::Release);",
         is: "shared.owner.tail.store(index, Ordering::Relaxed);",
         queue: Queue::The,
@@ -115,7 +115,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-fifo-tail",
         why: "a taker reads `tail` without an acquire",
-        file: "deque/src/fifo/thief.rs",
+        file: "deque/src/ours/fifo/thief.rs",
         was: "let mut tail = self.owner.tail.load(Ordering::Acquire);",
         is: "let mut tail = self.owner.tail.load(Ordering::Relaxed);",
         queue: Queue::Fifo,
@@ -124,7 +124,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-private-answer",
         why: "the owner answers a thief without a release",
-        file: "deque/src/private.rs",
+        file: "deque/src/papers/private.rs",
         was: "self.shared.mailbox.store(state, Ordering::Release);",
         is: "self.shared.mailbox.store(state, Ordering::Relaxed);",
         queue: Queue::Private,
@@ -134,7 +134,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-private-take",
         why: "a thief takes the answer without an acquire",
-        file: "deque/src/private.rs",
+        file: "deque/src/papers/private.rs",
         was: "match shared.mailbox.load(Ordering::Acquire) {",
         is: "match shared.mailbox.load(Ordering::Relaxed) {",
         queue: Queue::Private,
@@ -144,7 +144,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-deque-push",
         why: "a push shows `tail` without a release",
-        file: "deque/src/idempotent/deque.rs",
+        file: "deque/src/papers/idempotent/deque.rs",
         was: "ends.tail.store(tail.wrapping_add(1), Ordering::Release);",
         is: "ends.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         queue: Queue::IdempotentDeque,
@@ -154,7 +154,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-deque-steal",
         why: "a thief reads `tail` without an acquire",
-        file: "deque/src/idempotent/deque.rs",
+        file: "deque/src/papers/idempotent/deque.rs",
         was: "if front.tasks(ends.tail.load(Ordering::Acquire)) <= 0 {",
         is: "if front.tasks(ends.tail.load(Ordering::Relaxed)) <= 0 {",
         queue: Queue::IdempotentDeque,
@@ -164,7 +164,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-fifo-push",
         why: "a push shows `tail` without a release",
-        file: "deque/src/idempotent/fifo.rs",
+        file: "deque/src/papers/idempotent/fifo.rs",
         was: "shared.tail.store(tail.wrapping_add(1), Ordering::Release);",
         is: "shared.tail.store(tail.wrapping_add(1), Ordering::Relaxed);",
         queue: Queue::IdempotentFifo,
@@ -174,7 +174,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-fifo-steal",
         why: "a thief reads `tail` without an acquire",
-        file: "deque/src/idempotent/fifo.rs",
+        file: "deque/src/papers/idempotent/fifo.rs",
         was: "let tail = shared.tail.load(Ordering::Acquire);",
         is: "let tail = shared.tail.load(Ordering::Relaxed);",
         queue: Queue::IdempotentFifo,
@@ -184,7 +184,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-lifo-push",
         why: "a push shows its anchor without a release",
-        file: "deque/src/idempotent/lifo.rs",
+        file: "deque/src/papers/idempotent/lifo.rs",
         was: "shared.anchor.store(next.pack(), Ordering::Release);",
         is: "shared.anchor.store(next.pack(), Ordering::Relaxed);",
         queue: Queue::IdempotentLifo,
@@ -194,7 +194,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-lifo-steal",
         why: "a thief reads the anchor without an acquire",
-        file: "deque/src/idempotent/lifo.rs",
+        file: "deque/src/papers/idempotent/lifo.rs",
         was: "let seen = shared.anchor.load(Ordering::Acquire);",
         is: "let seen = shared.anchor.load(Ordering::Relaxed);",
         queue: Queue::IdempotentLifo,
@@ -204,7 +204,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-slots",
         why: "a thief does not acquire the array that it reads",
-        file: "deque/src/idempotent/slots.rs",
+        file: "deque/src/papers/idempotent/slots.rs",
         was: "let array = self.current.load(Ordering::Acquire);",
         is: "let array = self.current.load(Ordering::Relaxed);",
         queue: Queue::IdempotentLifo,
@@ -213,7 +213,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "weak-idempotent-grow",
         why: "an array that has grown is shown without a release",
-        file: "deque/src/idempotent/slots.rs",
+        file: "deque/src/papers/idempotent/slots.rs",
         was: "self.current.store(array, Ordering::Release);",
         is: "self.current.store(array, Ordering::Relaxed);",
         queue: Queue::IdempotentLifo,

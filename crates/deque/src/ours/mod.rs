@@ -1,0 +1,5 @@
+//! The queues that no paper has.
+
+pub mod biased;
+pub mod fifo;
+pub mod injector;
