@@ -1,6 +1,6 @@
 //! `poach.check`: the queues' own source on a simulated machine, as `poach check --json` says it.
 
-#[path = "../../crates/poach/src/bin/poach/check/report.rs"]
+#[path = "../../crates/cli/src/check/report.rs"]
 #[expect(dead_code, reason = "the program's documents, without what it writes for people")]
 mod report;
 

@@ -204,7 +204,7 @@ mod tests {
         ] {
             let there = found("crates/scan/src/walk.rs", source);
             assert_eq!(there, [format!("crates/scan/src/walk.rs:1 {rule}")], "{source}");
-            assert_eq!(found("crates/poach/src/bin/poach/main.rs", source), NOTHING, "{source}");
+            assert_eq!(found("crates/cli/src/main.rs", source), NOTHING, "{source}");
             assert_eq!(found("far/src/program/mod.rs", source), NOTHING, "{source}");
             assert_eq!(found("crates/scan/tests/walk.rs", source), NOTHING, "{source}");
         }

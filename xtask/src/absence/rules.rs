@@ -189,7 +189,7 @@ pub(crate) fn is_test_file(path: &str) -> bool {
 }
 
 fn is_library(path: &str) -> bool {
-    let program = ["crates/poach/src/bin/", "far/src/main.rs", "far/src/program/"];
+    let program = ["crates/cli/src/", "far/src/main.rs", "far/src/program/"];
     is_code(path) && !program.iter().any(|at| path.starts_with(at))
 }
 
@@ -221,7 +221,7 @@ fn may_hold_unsafe(path: &str) -> bool {
         "crates/explore/src/queues/stack",
         "crates/measure/src/trial",
         "crates/mutants/src/promise",
-        "crates/poach/src/bin/poach/promise",
+        "crates/cli/src/promise",
         "crates/runtime/src/sleep/models",
         "crates/runtime/src/worker/models",
     ];

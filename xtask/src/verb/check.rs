@@ -5,7 +5,7 @@ use anyhow::Result;
 use crate::run::Step;
 
 pub(crate) fn run() -> Result<()> {
-    Step::cargo("run --release --package poach -- check all --full")
+    Step::cargo("run --release --package poach-cli -- check all --full")
         .run("a row is not as expected")?;
     eprintln!("check: every row of the matrix is as expected, as far as it was searched");
     Ok(())

@@ -44,13 +44,13 @@ pub(crate) fn run() -> Result<()> {
     }
     for target in SYSTEMS {
         need_target(target)?;
-        Step::cargo("check --package poach --quiet --target")
+        Step::cargo("check --package poach-cli --quiet --target")
             .args([target])
             .env("RUSTFLAGS", "-D warnings")
             .run("the program does not compile, or not silently, for another system")?;
     }
     need_target(LIBRARY)?;
-    Step::cargo("check --package poach --no-default-features --quiet --target")
+    Step::cargo("check --package poach --quiet --target")
         .args([LIBRARY])
         .env("RUSTFLAGS", "-D warnings")
         .run("the library does not compile, or not silently, for WebAssembly")?;

@@ -105,8 +105,9 @@ pub(crate) const WINE: Platform = Platform {
         "crates/runtime",
         "crates/scan",
         "crates/poach",
+        "crates/cli",
     ],
-    only: &[("poach", &["bin", "windows"])],
+    only: &[("poach-cli", &["bin", "windows"])],
     left_out: &[
         MODELS,
         (

@@ -30,7 +30,7 @@ const JUDGED: [&str; 7] = [
     "crates/runtime/src",
     "compat/rayon-core/src",
     "crates/scan/src",
-    "crates/poach/src/bin/poach/scan",
+    "crates/cli/src/scan",
 ];
 
 /// Packages whose mutants are in one build, since the tests of each reach the others' code. One build is of one workspace.
@@ -38,7 +38,7 @@ const BUILDS: [&[&str]; 4] = [
     &["crates/memory", "crates/deque", "crates/pool"],
     &["crates/runtime"],
     &["compat/rayon-core"],
-    &["crates/scan", "crates/poach"],
+    &["crates/scan", "crates/cli"],
 ];
 
 /// The mutants that are the same program, with their arguments.
@@ -112,15 +112,11 @@ fn directory(path: &str) -> &str {
     path.split_once("/src/").map_or("", |(directory, _)| directory)
 }
 
-/// The root of the crate that a source file belongs to: a library's, or a program's with a directory of its own.
+/// The root of the crate that a source file belongs to: a library's, or the program's.
 fn crate_root(path: &str) -> String {
     let directory = directory(path);
-    let program =
-        path[directory.len()..].strip_prefix("/src/bin/").and_then(|it| it.split_once('/'));
-    match program {
-        Some((program, _)) => format!("{directory}/src/bin/{program}/main.rs"),
-        None => format!("{directory}/src/lib.rs"),
-    }
+    let root = if directory == "crates/cli" { "main.rs" } else { "lib.rs" };
+    format!("{directory}/src/{root}")
 }
 
 /// The name of the package in a directory.
@@ -302,7 +298,7 @@ fn commands(path: &str) -> Vec<String> {
         all.push("test -p poach-deque --test model_fenced".to_owned());
     }
     if matches!(package.as_str(), "poach-deque" | "poach-pool" | "poach-memory") {
-        all.push("run -p poach -- check all --quick".to_owned());
+        all.push("run -p poach-cli -- check all --quick".to_owned());
     }
     all
 }

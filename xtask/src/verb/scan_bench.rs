@@ -86,7 +86,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if let Some(path) = &options.path {
         fs::read_dir(path).with_context(|| format!("cannot walk {}", path.display()))?;
     }
-    Step::cargo("build --release --package poach --bin poach").run("the program does not build")?;
+    Step::cargo("build --release --package poach-cli --bin poach")
+        .run("the program does not build")?;
     Step::cargo("build --release --package poach-scan --example floor --example make-tree")
         .run("the floor does not build")?;
     let built = target_directory()?.join("release");

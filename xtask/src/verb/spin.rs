@@ -69,7 +69,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.models {
         return models::run(&work()?);
     }
-    Step::cargo("build --release --package poach").run("`poach check` could not be built")?;
+    Step::cargo("build --release --package poach-cli").run("`poach check` could not be built")?;
     let poach = target_directory()?.join("release/poach");
     let work = work()?;
     eprintln!(
