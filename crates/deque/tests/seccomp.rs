@@ -11,7 +11,7 @@ use std::thread;
 
 use filtered::{Answer, case, filter, run_alone};
 use poach_deque::split::{Context, Exposure, Popped, Stack};
-use poach_deque::{AsymmetricCl, Biased, Fifo, Owner, The, Thep, Thief};
+use poach_deque::{AsymmetricCl, Biased, Fifo, Owner, Split, The, Thep, Thief};
 use poach_memory::{Asymmetric, Machine, membarrier};
 
 const TASKS: u32 = 1000;
@@ -84,16 +84,37 @@ fn expose_without_barrier() {
     assert!(stack.steal().is_ok());
 }
 
+/// An owner that came before the process was refused the barrier fences from its first answer on.
+fn expose_after_an_answer() {
+    let owner = Split::new();
+    let thief = owner.thief();
+    filter(Answer::Refused);
+    assert!(membarrier::register().is_err());
+    (0..8).for_each(|task| owner.push(task));
+    assert_eq!((thief.has_private_tasks(), thief.expose()), (false, Exposure::Refused));
+    thief.request();
+    owner.push(8);
+    let answered = (0..5).all(|task| thief.steal().success() == Some(task));
+    assert!(answered && thief.steal().is_empty());
+    assert!(thief.has_private_tasks());
+    assert_eq!(thief.expose(), Exposure::Done);
+    assert!([5, 6].into_iter().all(|task| thief.steal().success() == Some(task)));
+    assert_eq!((owner.pop(), owner.pop(), owner.pop()), (Some(8), Some(7), None));
+}
+
 #[test]
 fn a_thief_without_its_barrier_goes_on() {
     let Some(case) = case() else {
-        for case in ["stack", "the", "thep", "chase-lev", "biased", "fifo"] {
+        for case in ["stack", "the", "thep", "chase-lev", "biased", "fifo", "before"] {
             let output = run_alone("a_thief_without_its_barrier_goes_on", case);
             let said = String::from_utf8_lossy(&output.stderr);
             assert!(output.status.success(), "{case}: {said}");
         }
         return;
     };
+    if case == "before" {
+        return expose_after_an_answer();
+    }
     if membarrier::register().is_err() {
         return;
     }

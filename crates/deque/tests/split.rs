@@ -4,6 +4,7 @@
 
 use poach_deque::split::{Exposure, NoTask};
 use poach_deque::{Split, Steal};
+use poach_memory::membarrier;
 
 /// Asks, and lets the owner answer with a push.
 fn request(owner: &Split<u64>, next: u64) {
@@ -102,8 +103,11 @@ fn indices_wrap_around() {
     assert_eq!(next, oldest);
 }
 
+/// Of an owner that fences, too: it knows from the beginning if the process has been refused the
+/// barrier by then. (If not, at its first answer: `tests/seccomp.rs`.)
 #[test]
 fn a_thief_exposes_half_of_what_an_owner_keeps() {
+    let _ = membarrier::register();
     let owner = Split::new();
     let thief = owner.thief();
     assert_eq!(thief.expose(), Exposure::Refused, "there is nothing");

@@ -4,7 +4,7 @@
 use poach_deque::split::{
     Claim, Head, MAX_SLOTS, Popped, PushError, Pushed, Slot, Stack, StackError, Status,
 };
-use poach_memory::{Machine, Ordering};
+use poach_memory::{Machine, Ordering, membarrier};
 
 #[repr(align(8))]
 struct Descriptor;
@@ -226,6 +226,8 @@ fn push_to_limit(mut head: Head<Machine>) -> Head<Machine> {
 /// A thief looks between the two halves of a push.
 #[test]
 fn a_thief_sees_the_task_of_a_push_under_way_but_none_that_will_be_refused() {
+    // An owner that fences knows it from the beginning then.
+    let _ = membarrier::register();
     let steal_all = |stack: &Stack<Machine>| while stack.steal().is_ok() {};
     // At the last slot that is ready.
     let stack = Stack::<Machine>::new(200, ()).unwrap();

@@ -124,20 +124,23 @@ fn run_tests(how: How, quick: bool) -> Result<u64> {
     if quick {
         // The whole workspace, so that its packages have the features with which they were built.
         let tests = QUICK.iter().flat_map(|test| ["--test", test]);
-        passed += cargo("test --workspace").args(tests).run_tests(what)?;
+        passed += cargo("test --no-fail-fast --workspace").args(tests).run_tests(what)?;
     } else {
         let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
         // Models of simulated machines, the same with a barrier and without.
         let skips = ["--", "--skip", "model"];
-        passed += cargo("test --lib --tests").args(packages).args(skips).run_tests(what)?;
+        passed += cargo("test --no-fail-fast --lib --tests")
+            .args(packages)
+            .args(skips)
+            .run_tests(what)?;
         let tests = OF_DEQUE.iter().flat_map(|test| ["--test", test]);
-        passed += cargo("test --package poach-deque").args(tests).run_tests(what)?;
+        passed += cargo("test --no-fail-fast --package poach-deque").args(tests).run_tests(what)?;
         let suite = ["rayon-suite", "--times", "1", "--threads", "2", "--profile", "debug"];
         filtered(&this).args(suite).run(what)?;
     }
     let manifest = workspace::root().join("compat/rayon-core/Cargo.toml");
     let target = workspace::target_directory()?.join("compat");
-    let drop_in = cargo("test --lib --tests --manifest-path")
+    let drop_in = cargo("test --no-fail-fast --lib --tests --manifest-path")
         .args([manifest.to_string_lossy()])
         .env("CARGO_TARGET_DIR", &target.to_string_lossy());
     Ok(passed + drop_in.run_tests(what)?)
