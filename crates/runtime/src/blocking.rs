@@ -11,7 +11,6 @@
 
 use poach_memory::Ordering;
 
-use crate::shared::Registry;
 use crate::shared::spares::Loan;
 use crate::worker::current::Local;
 
@@ -90,24 +89,6 @@ struct Answers<'l>(&'l Local);
 impl Drop for Answers<'_> {
     fn drop(&mut self) {
         self.0.answer_calls();
-    }
-}
-
-/// What a spare worker's thread does.
-pub(crate) fn main_loop(local: &Local) {
-    let registry: &Registry = &local.registry;
-    let slot = local.index - registry.threads;
-    while let Some(loan) = registry.spares.next_loan(slot) {
-        // Acquire: pairs with the lender's return. Line S5.
-        let over = || loan.load(Ordering::Acquire) != 0;
-        local.work_for_lender(&over);
-        loop {
-            local.answer_calls();
-            local.hand_over();
-            if registry.spares.come_back(slot, || local.remote().calls.is_empty()) {
-                break;
-            }
-        }
     }
 }
 

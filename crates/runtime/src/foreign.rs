@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use poach_deque::split::{self, Popped, PushError};
 use poach_memory::Machine;
 
-use crate::task::fork::wait_until_done;
+use crate::join::wait_until_done;
 use crate::task::token::{Head, Worker};
 use crate::worker::current::Local;
 use crate::worker::signal::Signal;

@@ -1,10 +1,45 @@
-//! `join` for code that holds no worker token.
+//! `join`, from the call to the end of both halves: push the second half, run the first, pop the
+//! second; and wait, if a thief has it.
+//!
+//! # Who owns the second half
+//!
+//! `b` is copied, bit by bit, into the slot at the worker's head, and the original is not dropped.
+//! Then exactly one of these happens:
+//!
+//! - the pop returns [`Popped::Own`]: the slot is free, and the copy, which still stands in it, is
+//!   moved out and run here. (The original would do, but what `b` captures would then be kept in
+//!   registers while `a` runs, which every call in between must save.)
+//! - a thief claims the slot: it moves the copy out, runs it, writes the outcome into the slot and
+//!   sets [`Status::DONE`]; the original is forgotten, and the outcome is moved out here.
+//!
+//! A closure too large for a slot is not copied: the slot holds a pointer to the original, which the
+//! thief moves out of this frame. The frame stays, since `join` does not return before the outcome is
+//! there, whether it returns or unwinds.
+//!
+//! # Why a token is the top of its stack
+//!
+//! A [`Worker`] is the topmost head of its thread's stack, as a value. [`Worker::join`] borrows it
+//! mutably while its halves run, and hands each half a token of its own whose lifetime ends with it;
+//! so safe code uses the innermost token, unless it hides another from the borrow checker. Such a token
+//! stands below the top, and the push finds its slot occupied and panics. A token cannot stand
+//! above the top: it does not outlive the join that made it.
+//!
+//! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and takes that worker's stack for
+//! the token's. The two are the same: a thread that becomes another worker on top of one (in an interrupt, or by
+//! [`ThreadBuilder::run`](crate::ThreadBuilder::run) in a task) does so as the first half of a fork of its own
+//! ([`Local::enter`]), so that every token of the stack below stands below its top until that is over.
 
 use std::marker::PhantomData;
+use std::mem::{self, ManuallyDrop};
+use std::panic;
+
+use poach_deque::split::{Popped, PushError, Pushed, Status};
+use poach_memory::Ordering;
 
 use crate::pool::{ThreadPool, global};
-use crate::task::fork::{fits_registers, fork};
-use crate::task::token::Worker;
+use crate::task::half::{Slot, descriptor, is_done, take_half, take_outcome};
+use crate::task::panic::{Kept, Outcome, quietly};
+use crate::task::token::{Head, Worker};
 use crate::worker::current::Local;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
@@ -78,7 +113,7 @@ where
     RB: Send,
 {
     Local::with(|local| match local {
-        Some(local) if const { fits_registers::<A, B, RA, RB>() } => outlined(local, a, b),
+        Some(local) if const { fits_registers::<A, B, RA, RB>() } => outlined_here(local, a, b),
         Some(local) => fork_here(local, a, b),
         None => pool().enter(|| join(a, b)),
     })
@@ -87,7 +122,7 @@ where
 /// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see `outlined`
 /// in `job/fork.rs`.
 #[inline(never)]
-fn outlined<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
+fn outlined_here<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -223,4 +258,333 @@ pub fn worker<R: Send>(f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
         Some(local) => f(local.token()),
         None => global().run(f),
     })
+}
+
+impl Worker<'_> {
+    /// Runs `a` and `b`, perhaps in parallel, and returns both results.
+    ///
+    /// `a` runs at once, on this worker. Another worker of the pool may steal `b` meanwhile. If none does, `b` runs here after `a`. If one does, this worker
+    /// runs other tasks until `b` has ended (see [`Waiting`](crate::Waiting)).
+    ///
+    /// Unless `b` is stolen or another worker asks for work, this costs a few plain stores and two predictable comparisons more than calling
+    /// both: no fence, no locked instruction, no allocation, no thread-local variable.
+    /// Source: Lace, Figures 1 and 4.
+    ///
+    /// If the closures and results have up to two words each, the join is a function of its own, into which a small recursive
+    /// program is inlined; otherwise it is inlined into its caller.
+    ///
+    /// # Panics
+    ///
+    /// If a closure panics, with its payload, after both have ended; if both panic, with that of `a`. If the
+    /// worker's task stack is full ([`Builder::task_stack`](crate::Builder::task_stack)).
+    #[inline(always)]
+    pub fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
+    where
+        A: FnOnce(Worker<'_>) -> RA + Send,
+        B: FnOnce(Worker<'_>) -> RB + Send,
+        RA: Send,
+        RB: Send,
+    {
+        let token = self.reborrow();
+        if const { fits_registers::<A, B, RA, RB>() } {
+            outlined(token, a, b)
+        } else {
+            fork(token, a, b)
+        }
+    }
+}
+
+/// Whether these halves, and their results, are handed to and from a function in registers.
+pub(crate) const fn fits_registers<A, B, RA, RB>() -> bool {
+    const TWO_WORDS: usize = 2 * size_of::<usize>();
+    size_of::<A>() <= TWO_WORDS && size_of::<B>() <= TWO_WORDS && size_of::<(RA, RB)>() <= TWO_WORDS
+}
+
+/// [`Worker::join`], as a function of its own.
+///
+/// It is not inlined into the function that forks. So the compiler inlines the forking function, where it is
+/// small, into both halves here. A recursive program so becomes one function, which looks before it calls
+/// itself whether there is anything to fork, and a leaf costs no call. The other way round each leaf
+/// saves and restores what the forks need, which costs more than the fork itself.
+///
+/// Only for what comes and goes [in registers](fits_registers): larger closures would be written to memory to
+/// be handed over, and again to the slot.
+#[inline(never)]
+fn outlined<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    fork(worker, a, b)
+}
+
+/// [`Worker::join`], for an `a` that only this crate knows never to leave this thread.
+#[expect(clippy::needless_pass_by_value, reason = "a caller gives its token up while halves run")]
+#[inline(always)]
+pub(crate) fn fork<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    let head = worker.head();
+    let (descriptor, b) = (descriptor::<B, RB>(), ManuallyDrop::new(b));
+    let pushed = if Slot::fits::<B>() {
+        // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
+        // descriptor is a static's address, aligned to 8; B fits. The pop follows in `halves`, with
+        // nothing left above it, since halves leave the stack as they found it. The original is not
+        // used again, unless the slot points to it.
+        unsafe { head.push_below_limit(descriptor, &raw const b) }
+    } else {
+        let original = &raw const b;
+        // SAFETY: a pointer fits; the thread owns the stack, `head` is its top, and the pop follows.
+        unsafe { head.push_below_limit(descriptor, &raw const original) }
+    };
+    if const { fits_registers::<A, B, RA, RB>() } {
+        return match pushed {
+            // SAFETY: `b` was pushed just now.
+            Pushed::Above(above) => unsafe { halves::<A, B, RA, RB>(head, above, a) },
+            // SAFETY: `b` was pushed just now, up to the limit.
+            Pushed::AtLimit => unsafe { fork_at_limit::<A, B, RA, RB>(head, a) },
+            Pushed::Occupied => occupied(ManuallyDrop::into_inner(b)),
+        };
+    }
+    // Here `a` lies in memory. Were it handed to another function, in the cold paths only, the compiler would copy it
+    // between the frame's places with loads that are wider than the stores of what it captures. Such a load waits
+    // until the stores have left the store buffer.
+    let above = match pushed {
+        Pushed::Above(above) => above,
+        // SAFETY: `b` was pushed just now, up to the limit.
+        Pushed::AtLimit => unsafe { above_limit::<B>(head) },
+        Pushed::Occupied => occupied(ManuallyDrop::into_inner(b)),
+    };
+    // SAFETY: `b` was pushed just now.
+    unsafe { halves::<A, B, RA, RB>(head, above, a) }
+}
+
+/// A fork whose push is more than a few stores: the rest of it, so that the short form has no call before its
+/// first half, across which it would have to save what the halves capture.
+///
+/// # Safety
+///
+/// This thread owns the stack; `push_below_limit` of a `B` at `head` said `AtLimit` just now, and the original is
+/// not used again, unless the slot points to it.
+#[cold]
+#[inline(never)]
+unsafe fn fork_at_limit<A, B, RA, RB>(head: Head, a: A) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: by this function's contract.
+    let above = unsafe { above_limit::<B>(head) };
+    // SAFETY: `b` is pushed now.
+    unsafe { halves::<A, B, RA, RB>(head, above, a) }
+}
+
+/// A push that is more than a few stores: the rest of it. Returns the head above what was pushed.
+///
+/// # Safety
+///
+/// As for [`fork_at_limit`].
+#[cold]
+#[inline(never)]
+unsafe fn above_limit<B>(head: Head) -> Head {
+    // SAFETY: by this function's contract.
+    match unsafe { head.push_at_limit() } {
+        Ok(above) => above,
+        Err(error) => {
+            // SAFETY: this thread owns the stack.
+            let slot = unsafe { head.slot() };
+            // SAFETY: it is not pushed after all, but stands in the slot, and is taken once.
+            drop(unsafe { take_half::<B>(slot) });
+            panic!("{error}");
+        }
+    }
+}
+
+/// A fork with a token that is not the innermost join's.
+#[cold]
+#[inline(never)]
+fn occupied<B>(b: B) -> ! {
+    drop(b);
+    panic!("{}", PushError::Occupied);
+}
+
+/// Runs the first half, and the second if it is still there.
+///
+/// Across the first half's call only `head` is kept, and across the second's, or the wait for it, only
+/// the first's result: one register that is saved, not two.
+///
+/// # Safety
+///
+/// This thread owns the stack; a `B` was pushed at `head`, with `above` as the head above, and is popped
+/// by nobody else.
+#[inline(always)]
+unsafe fn halves<A, B, RA, RB>(head: Head, above: Head, a: A) -> (RA, RB)
+where
+    A: FnOnce(Worker<'_>) -> RA,
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    let armed = Armed(PhantomData::<fn(B) -> RB>);
+    // SAFETY: `above` is the top now, until `a` returns.
+    let result_a = a(unsafe { Worker::new(above) });
+    mem::forget(armed);
+    // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
+    if unsafe { head.pop_above_floor() } {
+        // SAFETY: the slot holds what was pushed, and by the pop it is this frame's again.
+        unsafe { second::<B, RA, RB>(head, result_a) }
+    } else {
+        // SAFETY: the slot holds what was pushed, which was not popped.
+        unsafe { second_at_floor::<B, RA, RB>(head, result_a) }
+    }
+}
+
+/// Runs the second half, which was popped.
+///
+/// # Safety
+///
+/// This thread owns the stack, whose top `head` is; a `B` stands in the slot there.
+#[inline(always)]
+unsafe fn second<B, RA, RB>(head: Head, result_a: RA) -> (RA, RB)
+where
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: the slot at `head` is this thread's.
+    let slot = unsafe { head.slot() };
+    // SAFETY: by this function's contract.
+    let half = unsafe { take_half::<B>(slot) };
+    let result_a = Kept::new(result_a);
+    // SAFETY: `head` is the top.
+    let result_b = half(unsafe { Worker::new(head) });
+    (result_a.into_inner(), result_b)
+}
+
+/// A pop that is more than a few stores, and what follows it. If the half was stolen: waits for its
+/// result, or its panic.
+///
+/// # Safety
+///
+/// This thread owns the stack; `pop_above_floor` was called at `head`, where a `B` was pushed, and said
+/// false.
+#[cold]
+#[inline(never)]
+unsafe fn second_at_floor<B, RA, RB>(head: Head, result_a: RA) -> (RA, RB)
+where
+    B: FnOnce(Worker<'_>) -> RB + Send,
+    RB: Send,
+{
+    // SAFETY: by this function's contract.
+    match unsafe { head.pop_at_floor() } {
+        // SAFETY: it was popped, and is what was pushed.
+        Popped::Own => unsafe { second::<B, RA, RB>(head, result_a) },
+        Popped::Stolen => {
+            let result_a = Kept::new(result_a);
+            let result_b = wait(head).unwrap_or_else(|payload| panic::resume_unwind(payload));
+            (result_a.into_inner(), result_b)
+        }
+    }
+}
+
+/// Says that a second half is the topmost task; dropped only when the first half unwinds. It does not say
+/// where: the frame would have to save the head for that, beside the payload of the panic.
+struct Armed<B, R>(PhantomData<fn(B) -> R>)
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send;
+
+impl<B, R> Drop for Armed<B, R>
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    // Inlined, so that the guard itself needs no place in memory.
+    #[inline(always)]
+    fn drop(&mut self) {
+        unwind::<B, R>();
+    }
+}
+
+/// The first half has panicked: the second is finished all the same, and what it returns, or panics
+/// with, is dropped, before the unwinding goes on.
+#[cold]
+#[inline(never)]
+fn unwind<B, R>()
+where
+    B: FnOnce(Worker<'_>) -> R + Send,
+    R: Send,
+{
+    // An unwinding half has popped what it had pushed, so the topmost task is the second half.
+    let head = Local::with(|local| own(local).topmost_task());
+    // SAFETY: this thread owns the stack, and `join` has pushed this at `head`.
+    match unsafe { head.pop() } {
+        Popped::Own => {
+            // SAFETY: this thread owns the stack.
+            let slot = unsafe { head.slot() };
+            // SAFETY: the slot holds what `join` has pushed, and by the pop it is this thread's.
+            let half = unsafe { take_half::<B>(slot) };
+            quietly(|| {
+                // SAFETY: the top is `head` again.
+                drop(half(unsafe { Worker::new(head) }));
+            });
+        }
+        Popped::Stolen => quietly(|| drop(wait::<R>(head))),
+    }
+}
+
+/// The second half at `head` was stolen: works for others until it is done.
+fn wait<R>(head: Head) -> Outcome<R> {
+    wait_until_done(head);
+    // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
+    // retired.
+    let slot = unsafe { head.slot() };
+    // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does
+    // not touch the slot again.
+    let outcome = unsafe { take_outcome::<R>(slot) };
+    // SAFETY: the outcome was taken, and everything above was popped by the joins that pushed it.
+    unsafe { head.retire() };
+    outcome
+}
+
+/// Works for others until the stolen task at `head`, which this thread's stack has, is done.
+pub(crate) fn wait_until_done(head: Head) {
+    // SAFETY: this thread owns the stack, and the stolen task keeps its slot.
+    let above = unsafe { head.above() };
+    // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
+    // retired.
+    let slot = unsafe { head.slot() };
+    let done = || is_done(slot.status());
+    let thief = || {
+        // Relaxed: a hint where to steal.
+        let status = slot.status().load(Ordering::Relaxed);
+        ((status >> Status::THIEF_SHIFT) as usize).checked_sub(1)
+    };
+    Local::with(|local| {
+        let local = own(local);
+        // SAFETY: `above` is the top while this worker waits.
+        local.wait(&done, &thief, || unsafe { Worker::new(above) });
+    });
+}
+
+fn own(local: Option<&Local>) -> &Local {
+    local.expect("a worker's token is used on its own thread")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn halves_and_results_of_two_words_are_in_registers() {
+        type Two = [usize; 2];
+        type Three = [usize; 3];
+        assert!(fits_registers::<Two, Two, usize, usize>());
+        assert!(!fits_registers::<Three, Two, usize, usize>());
+        assert!(!fits_registers::<Two, Three, usize, usize>());
+        assert!(!fits_registers::<Two, Two, usize, Two>());
+    }
 }

@@ -13,8 +13,10 @@ use crate::interrupt;
 use crate::join::{self, FnContext};
 use crate::pool::ThreadPool;
 use crate::scope::{self, Scope, ScopeFifo};
-use crate::shared::{Priority, Registry};
+use crate::shared::{Priority, Registry, Remote};
 use crate::spawn;
+use crate::stats::Stats;
+use crate::stats::counters::Counters;
 use crate::worker::current::Local;
 
 impl ThreadPool {
@@ -233,6 +235,30 @@ impl ThreadPool {
     pub fn shutdown_now(mut self) {
         self.joins_on_drop = true;
         self.end(Registry::close_now);
+    }
+
+    /// What the workers have done until now. Any thread; wait-free; linear in the number of workers.
+    ///
+    /// The workers go on meanwhile, so numbers of different workers, and of different columns, need not
+    /// belong to one moment. What a task did before its result came to this thread is in.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
+    /// let before = pool.stats();
+    /// pool.install(|| poach::scope(|s| (0..10).for_each(|_| s.spawn(|_| ()))));
+    /// let stats = pool.stats().since(&before);
+    /// // The ten, and what was installed.
+    /// assert_eq!(stats.total().tasks, 11);
+    /// println!("{stats}");
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    pub fn stats(&self) -> Stats {
+        fn of(worker: &Remote) -> &Counters {
+            &worker.watch.counters
+        }
+        let (own, places) = self.registry.workers.split_at(self.registry.first_guest());
+        Stats::of(own.iter().map(of), places.iter().map(of))
     }
 
     fn is_here(&self) -> bool {

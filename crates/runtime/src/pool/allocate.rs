@@ -10,7 +10,7 @@ use rustix::process::{Resource, getrlimit};
 
 use super::build_error::BuildError;
 use crate::shared::handlers::Handlers;
-use crate::shared::victims::Plan;
+use crate::shared::victims::{Plan, Victims};
 use crate::shared::{Parts, Registry, Remote, Spawns, WaitPolicy};
 use crate::sleep::Sleep;
 use crate::sleep::events::DequeEvents;
@@ -20,6 +20,7 @@ use crate::stats::watch::Watch;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::system::process::PerProcess;
 use crate::system::reserved::Reserved;
+use crate::topology::{Placement, Topology};
 use crate::worker::current::Local;
 
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
@@ -280,6 +281,27 @@ pub(crate) fn allocate(
         asleep,
     };
     Ok((Registry::new(parts), owners))
+}
+
+impl Plan {
+    pub(crate) fn new(
+        slots: usize,
+        threads: usize,
+        placement: &Placement,
+        victims: Option<Victims>,
+        topology: Option<Topology>,
+    ) -> Result<Plan, BuildError> {
+        if *placement == Placement::Anywhere {
+            return match victims {
+                Some(Victims::Nearest) => Err(BuildError::NearestUnpinned),
+                _ => Ok(Plan::anywhere(slots)),
+            };
+        }
+        let topology = topology.map_or_else(Topology::read, Ok).map_err(BuildError::Topology)?;
+        let processors = topology.place(placement, threads).map_err(BuildError::Topology)?;
+        let nearest = victims != Some(Victims::Random);
+        Ok(Plan { slots, processors, topology: nearest.then_some(topology) })
+    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,6 @@ use std::io;
 use std::sync::{Arc, mpsc};
 use std::thread::{self, JoinHandle as ThreadHandle};
 
-use crate::blocking;
 use crate::pool::build_error::BuildError;
 use crate::pool::gate::Place;
 use crate::pool::{Builder, ThreadPool, environment};
@@ -142,7 +141,7 @@ fn work(local: Local, started: impl FnOnce(Result<(), BuildError>)) {
         if index < registry.threads {
             local.main_loop();
         } else {
-            blocking::main_loop(local);
+            local.spare_loop();
         }
         told(&registry.handlers.exit);
     });

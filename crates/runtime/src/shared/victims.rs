@@ -26,9 +26,8 @@ use std::cell::Cell;
 use std::io;
 use std::thread;
 
-use crate::pool::build_error::BuildError;
 use crate::system::affinity;
-use crate::topology::{Placement, Topology};
+use crate::topology::Topology;
 
 /// Bytes of call stack of a thread that makes what a bound worker uses.
 const MAKERS_STACK: usize = 256 << 10;
@@ -154,33 +153,14 @@ impl Random {
 /// Where the workers of a pool run, and whom each robs first.
 pub(crate) struct Plan {
     /// How many workers there are, spare ones included.
-    slots: usize,
+    pub(crate) slots: usize,
     /// Each regular worker's processor, if they are bound. Spare ones go where there is room.
-    processors: Option<Vec<usize>>,
+    pub(crate) processors: Option<Vec<usize>>,
     /// By distance, if that is the order.
-    topology: Option<Topology>,
+    pub(crate) topology: Option<Topology>,
 }
 
 impl Plan {
-    pub(crate) fn new(
-        slots: usize,
-        threads: usize,
-        placement: &Placement,
-        victims: Option<Victims>,
-        topology: Option<Topology>,
-    ) -> Result<Plan, BuildError> {
-        if *placement == Placement::Anywhere {
-            return match victims {
-                Some(Victims::Nearest) => Err(BuildError::NearestUnpinned),
-                _ => Ok(Plan::anywhere(slots)),
-            };
-        }
-        let topology = topology.map_or_else(Topology::read, Ok).map_err(BuildError::Topology)?;
-        let processors = topology.place(placement, threads).map_err(BuildError::Topology)?;
-        let nearest = victims != Some(Victims::Random);
-        Ok(Plan { slots, processors, topology: nearest.then_some(topology) })
-    }
-
     /// The plan that leaves everything open.
     pub(crate) fn anywhere(slots: usize) -> Plan {
         Plan { slots, processors: None, topology: None }
@@ -228,6 +208,7 @@ impl Plan {
 mod tests {
     use super::*;
     use crate::topology::Distance;
+    use crate::topology::Placement;
 
     /// Eight workers in two caches of four, two threads a core; and spare ones.
     fn distance(from: usize, to: usize) -> Option<Distance> {

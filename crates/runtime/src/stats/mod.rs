@@ -6,8 +6,6 @@ pub(crate) mod watch;
 
 use std::fmt;
 
-use crate::pool::ThreadPool;
-use crate::shared::Remote;
 use crate::stats::counters::Counters;
 
 /// What one worker has done since its pool was made.
@@ -92,6 +90,17 @@ pub struct Stats {
 }
 
 impl Stats {
+    pub(crate) fn of<'c>(
+        workers: impl Iterator<Item = &'c Counters>,
+        guests: impl Iterator<Item = &'c Counters>,
+    ) -> Stats {
+        let sum = |sum: WorkerStats, guest| sum.merge(WorkerStats::of(guest), u64::wrapping_add);
+        Stats {
+            workers: workers.map(WorkerStats::of).collect(),
+            guests: guests.fold(WorkerStats::default(), sum),
+        }
+    }
+
     /// Each worker's, by its index; spare workers come last.
     pub fn workers(&self) -> &[WorkerStats] {
         &self.workers
@@ -155,34 +164,6 @@ impl fmt::Display for Stats {
             }
         }
         Ok(())
-    }
-}
-
-impl ThreadPool {
-    /// What the workers have done until now. Any thread; wait-free; linear in the number of workers.
-    ///
-    /// The workers go on meanwhile, so numbers of different workers, and of different columns, need not
-    /// belong to one moment. What a task did before its result came to this thread is in.
-    ///
-    /// ```
-    /// # use poach_runtime as poach;
-    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
-    /// let before = pool.stats();
-    /// pool.install(|| poach::scope(|s| (0..10).for_each(|_| s.spawn(|_| ()))));
-    /// let stats = pool.stats().since(&before);
-    /// // The ten, and what was installed.
-    /// assert_eq!(stats.total().tasks, 11);
-    /// println!("{stats}");
-    /// # Ok::<(), poach::BuildError>(())
-    /// ```
-    pub fn stats(&self) -> Stats {
-        let of = |worker: &Remote| WorkerStats::of(&worker.watch.counters);
-        let (own, places) = self.registry.workers.split_at(self.registry.first_guest());
-        let sum = |sum: WorkerStats, each| sum.merge(of(each), u64::wrapping_add);
-        Stats {
-            workers: own.iter().map(of).collect(),
-            guests: places.iter().fold(WorkerStats::default(), sum),
-        }
     }
 }
 

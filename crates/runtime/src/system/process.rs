@@ -12,13 +12,12 @@
 //! namespace may well have its parent's number. A copy made past the C library (a raw `clone`, a `vfork`)
 //! runs no handlers; POSIX lets such a child do little but `exec` anyway.
 
+use std::mem;
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 
 use poach_memory::{Machine, Memory, Pointer};
-
-use crate::task::panic::AbortOnUnwind;
 
 /// How many forks lie between the first process and this one.
 static FORKS: AtomicU64 = AtomicU64::new(0);
@@ -188,6 +187,22 @@ fn watch() {
 /// There is no `fork()`, or none that can be watched.
 #[cfg(not(all(unix, not(miri))))]
 fn watch() {}
+
+/// Ends the process if dropped by a panic: guards code whose frames others rely on.
+pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
+
+impl AbortOnUnwind {
+    pub(crate) fn disarm(self) {
+        mem::forget(self);
+    }
+}
+
+impl Drop for AbortOnUnwind {
+    fn drop(&mut self) {
+        // A panic inside a destructor that runs because of a panic aborts, with this message.
+        panic!("{}", self.0);
+    }
+}
 
 #[cfg(test)]
 pub(crate) mod tests;

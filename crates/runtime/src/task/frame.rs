@@ -3,7 +3,8 @@
 use std::cell::UnsafeCell;
 use std::ptr;
 
-use crate::task::panic::{AbortOnUnwind, Outcome, catch};
+use crate::system::process::AbortOnUnwind;
+use crate::task::panic::{Outcome, catch};
 use crate::task::value::Task;
 
 /// An address that goes with a task to another thread.

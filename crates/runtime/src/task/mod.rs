@@ -1,15 +1,12 @@
 //! What moves between threads: closures that leave the stack frame, or the thread, that made them.
 //!
-//! - [`fork`]: `join`, which pushes its second half to the worker's
-//!   [`Stack`](poach_deque::split::Stack), runs the first and pops the second;
-//! - [`half`]: that second half in its slot, for its owner and for a thief; [`token`]: the worker as
-//!   a value;
+//! - [`half`]: the second half of a join in its slot, for its owner and for a thief; [`token`]: the
+//!   worker as a value;
 //! - [`value`]: a spawned closure as a value of 64 bytes, boxed only if it is large, and kept in half
 //!   of that if it is small;
 //! - [`frame`]: a closure and its result in the frame of a thread that waits for another to run it;
 //! - [`panic`]: where code of the user's runs, and what its panics come to.
 
-pub(crate) mod fork;
 pub(crate) mod frame;
 pub(crate) mod half;
 pub(crate) mod panic;

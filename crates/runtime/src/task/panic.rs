@@ -111,22 +111,6 @@ impl<T> Drop for Kept<T> {
     }
 }
 
-/// Ends the process if dropped by a panic: guards code whose frames others rely on.
-pub(crate) struct AbortOnUnwind(pub(crate) &'static str);
-
-impl AbortOnUnwind {
-    pub(crate) fn disarm(self) {
-        mem::forget(self);
-    }
-}
-
-impl Drop for AbortOnUnwind {
-    fn drop(&mut self) {
-        // A panic inside a destructor that runs because of a panic aborts, with this message.
-        panic!("{}", self.0);
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::cell::Cell;

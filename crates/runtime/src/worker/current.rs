@@ -1,9 +1,15 @@
-//! Which worker this thread is.
+//! Which worker this thread is, and becoming one for a while.
 
 use std::cell::Cell;
+use std::panic;
 use std::ptr;
+use std::thread;
+
+use poach_deque::split::Popped;
 
 use crate::shared::Registry;
+use crate::task::half::{Slot, descriptor, is_done, take_outcome};
+use crate::task::panic::catch;
 use crate::task::token::{Head, Worker};
 pub(crate) use crate::worker::Local;
 
@@ -71,5 +77,93 @@ impl Local {
         }
         let _restore = Restore(CURRENT.replace(ptr::from_ref(self)));
         f(self)
+    }
+
+    /// Makes this thread the worker for as long as `f` runs: at the top of a thread's call stack, or in the place of a
+    /// worker that it is already, which is then [covered](Local::covered).
+    pub(crate) fn enter<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
+        Local::with(|outer| match outer {
+            None => self.enter_alone(f),
+            Some(outer) => outer.covered(|| self.enter_alone(f)),
+        })
+    }
+
+    /// Runs `f`, which makes this thread another worker for a while, on top of a fork of this worker's stack.
+    ///
+    /// A token of this stack that `f` uses, hidden from the borrow checker, would push onto it, and then, since a fork that was stolen
+    /// or whose first half panics asks the thread which worker it is, wait or unwind on the stack of the other. So none
+    /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
+    /// nothing, and the token's push is refused like that of any other token below the top.
+    fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
+        cover(&self.token(), |_| (), f, || self.registry.fork_guard.check_or_abort())
+    }
+}
+
+/// Runs `f` with a task at `worker`'s place, `nothing`, which keeps it occupied. Should it be stolen, its thief is done with
+/// it at once, and this takes no work meanwhile: who is interrupted in the midst of a task wants nothing else on top
+/// of it. `check` is called between two looks.
+///
+/// A full stack is left as it is: it refuses every push anyway.
+fn cover<B, R>(worker: &Worker<'_>, nothing: B, f: impl FnOnce() -> R, check: impl Fn()) -> R
+where
+    B: FnOnce(Worker<'_>) + Send + Copy,
+{
+    let head = worker.head();
+    assert!(Slot::fits::<B>(), "nothing is small");
+    // SAFETY: the token says that this thread owns the stack and that `head` is its top; the descriptor is a static's
+    // address, aligned to 8; B fits, and may be used where it was copied from. The pop follows.
+    let pushed = unsafe { head.push(descriptor::<B, ()>(), &raw const nothing) };
+    if pushed.is_err() {
+        return f();
+    }
+    let result = catch(f);
+    // SAFETY: this thread owns the stack, and `f` leaves it as it has found it.
+    if unsafe { head.pop() } == Popped::Stolen {
+        // SAFETY: this thread owns the stack; a slot stays valid while its stolen task is not retired.
+        let slot = unsafe { head.slot() };
+        while !is_done(slot.status()) {
+            check();
+            thread::yield_now();
+        }
+        // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does not touch
+        // the slot again.
+        let outcome = unsafe { take_outcome::<()>(slot) };
+        // SAFETY: the outcome was taken, and nothing is above it.
+        unsafe { head.retire() };
+        outcome.expect("what does nothing does not panic");
+    }
+    result.unwrap_or_else(|payload| panic::resume_unwind(payload))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// As in a forked child, whose thief is not there: what is called between two looks has to end the wait.
+    #[test]
+    fn who_waits_for_the_thief_of_nothing_checks_meanwhile() {
+        let (begun, checked) = (AtomicBool::new(false), AtomicBool::new(false));
+        let until = |flag: &AtomicBool| {
+            while !flag.load(Ordering::Relaxed) {
+                thread::yield_now();
+            }
+        };
+        let nothing = |_: Worker<'_>| {
+            begun.store(true, Ordering::Relaxed);
+            until(&checked);
+        };
+        let pool = crate::ThreadPool::builder().threads(2).build().unwrap();
+        pool.install(|| {
+            Local::with(|local| {
+                let local = local.unwrap();
+                // The other worker exposes it.
+                let covered = || until(&begun);
+                let check = || checked.store(true, Ordering::Relaxed);
+                cover(&local.token(), nothing, covered, check);
+            });
+        });
+        assert!(checked.into_inner());
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use poach_deque::Steal;
 use poach_deque::split::{Exposure, Stolen};
-use poach_memory::{CachePadded, Machine, Memory};
+use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
 use crate::shared::victims::Random;
 use crate::shared::waiting::{NestingDepth, Waiting};
@@ -26,7 +26,6 @@ use crate::worker::unrestricted::{Unrestricted, find};
 
 pub(crate) mod asked;
 pub(crate) mod current;
-mod enter;
 pub(crate) mod fifo;
 mod find;
 mod give_way;
@@ -211,6 +210,24 @@ impl Local {
             Unrestricted::idle()
         };
         self.work_until(&finished, &|| None, || self.token(), search);
+    }
+
+    /// What a spare worker's thread does.
+    pub(crate) fn spare_loop(&self) {
+        let registry = &self.registry;
+        let slot = self.index - registry.threads;
+        while let Some(loan) = registry.spares.next_loan(slot) {
+            // Acquire: pairs with the lender's return. Line S5.
+            let over = || loan.load(Ordering::Acquire) != 0;
+            self.work_for_lender(&over);
+            loop {
+                self.answer_calls();
+                self.hand_over();
+                if registry.spares.come_back(slot, || self.remote().calls.is_empty()) {
+                    break;
+                }
+            }
+        }
     }
 
     /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
