@@ -32,7 +32,7 @@ struct Handle<'t, R> {
 
 impl<R> Handle<'_, R> {
     fn join(self) -> Outcome<R> {
-        self.packet.fork_guard().check();
+        self.packet.process_guard().check();
         Local::with(|local| {
             if local.is_some_and(|local| self.packet.run_on(local)) {
                 return;
@@ -51,7 +51,7 @@ impl<R> Handle<'_, R> {
     }
 
     fn cancel(&self) -> bool {
-        self.packet.fork_guard().check();
+        self.packet.process_guard().check();
         self.packet.cancel()
     }
 
@@ -60,7 +60,7 @@ impl<R> Handle<'_, R> {
     }
 
     fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome<R>> {
-        self.packet.fork_guard().check();
+        self.packet.process_guard().check();
         let (pending, registered) = self.packet.is_pending_for(context.waker());
         // A waker is the user's code: it is cloned and dropped without the lock, which its task's end takes.
         if pending && (registered || self.registers(context.waker().clone())) {
@@ -241,7 +241,7 @@ impl<R> Future for CancelOnDrop<R> {
 
 impl<R> Drop for CancelOnDrop<R> {
     fn drop(&mut self) {
-        if !self.0.0.packet.fork_guard().is_elsewhere() {
+        if !self.0.0.packet.process_guard().is_elsewhere() {
             self.0.cancel();
         }
     }

@@ -154,7 +154,7 @@ where
             return open(Tally::new(local), Some(local), form, f);
         }
         let registry = registry.unwrap_or_else(|| global().registry());
-        registry.fork_guard.check();
+        registry.process_guard.check();
         open(Tally::outside(registry, local), local, form, f)
     })
 }

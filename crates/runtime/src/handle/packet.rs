@@ -20,7 +20,7 @@ use std::task::Waker;
 use super::error::JoinError;
 use crate::shared::handlers::Handlers;
 use crate::shared::{Awaitable, OpenPool, Registry};
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 use crate::task::panic::catch;
 use crate::worker::current::Local;
 use crate::worker::signal::Signal;
@@ -69,7 +69,7 @@ impl TaskContext for Held {
 /// A task as its handle knows it: the [`Packet`] of whatever closure. Each method is one call through the table, behind which
 /// all is in a place that is known.
 pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
-    fn fork_guard(&self) -> ForkGuard;
+    fn process_guard(&self) -> ProcessGuard;
     fn is_finished(&self) -> bool;
     /// The worker `local` waits for the task: runs it, if it has not begun, and this one may. Returns whether it did.
     fn run_on(&self, local: &Local) -> bool;
@@ -88,7 +88,7 @@ pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
 }
 
 pub(crate) struct Packet<R, F, H> {
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
     inner: Mutex<Inner<R, F, H>>,
 }
 
@@ -138,17 +138,17 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
     /// A task of this closure, and its two sides.
     #[inline(always)]
     pub(crate) fn new(context: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
-        let fork_guard = context.registry().fork_guard;
+        let process_guard = context.registry().process_guard;
         let job = Some((closure, context));
         let waiter = Waiter::Nobody;
         let inner = Inner { state: State::Pending, waiter, job, awaitable: None };
-        let packet = Arc::new(Packet { fork_guard, inner: Mutex::new(inner) });
+        let packet = Arc::new(Packet { process_guard, inner: Mutex::new(inner) });
         (Arc::clone(&packet), Promise(Some(packet)))
     }
 
     #[inline(always)]
     fn lock(&self) -> MutexGuard<'_, Inner<R, F, H>> {
-        self.fork_guard.lock(&self.inner)
+        self.process_guard.lock(&self.inner)
     }
 
     /// Runs the closure of the task that was begun, or drops it, if it is not to start any more, and gives the outcome to `end`, which
@@ -216,12 +216,12 @@ impl<R, F, H> Inner<R, F, H> {
 }
 
 impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, F, H> {
-    fn fork_guard(&self) -> ForkGuard {
-        self.fork_guard
+    fn process_guard(&self) -> ProcessGuard {
+        self.process_guard
     }
 
     fn is_finished(&self) -> bool {
-        !self.fork_guard.is_elsewhere()
+        !self.process_guard.is_elsewhere()
             && matches!(self.lock().state, State::Ended(_) | State::Taken)
     }
 
@@ -277,7 +277,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
 
     fn detach(&self) {
         // In a child process the lock may be held by a thread that is not there.
-        if self.fork_guard.is_elsewhere() {
+        if self.process_guard.is_elsewhere() {
             return;
         }
         let mut inner = self.lock();

@@ -45,13 +45,13 @@ impl Guests {
                 // An interrupt that has begun has called this guest, or is about to, and waits for it.
                 // After G2 the Local may be another's.
                 while !registry.sleep.leave(place, || registry.relieve(Some(index))) {
-                    registry.fork_guard.check_or_abort();
+                    registry.process_guard.check_or_abort();
                     local.answer_calls();
                     thread::yield_now();
                 }
             }
         }
-        registry.fork_guard.check();
+        registry.process_guard.check();
         let place = loop {
             match registry.sleep.enter() {
                 Ok(place) => break place,

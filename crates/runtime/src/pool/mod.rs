@@ -146,7 +146,7 @@ impl ThreadPool {
 
     fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {
         // Once the task is lent out there is no way back.
-        self.registry.fork_guard.check();
+        self.registry.process_guard.check();
         let signal = Signal::new(local);
         let shared = Shared::new(f);
         let told = signal.clone();
@@ -176,7 +176,7 @@ impl ThreadPool {
     pub(crate) fn end(&mut self, close: impl FnOnce(&Registry)) {
         let threads =
             std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if self.registry.fork_guard.is_elsewhere() {
+        if self.registry.process_guard.is_elsewhere() {
             // The threads are in another process; nobody here must touch their handles or locks.
             std::mem::forget(threads);
             return;

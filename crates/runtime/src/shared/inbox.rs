@@ -32,7 +32,7 @@ use std::sync::Mutex;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use self::chunks::{CHUNK, Chunks};
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 use crate::task::value::Task;
 
 mod chunks;
@@ -63,17 +63,17 @@ impl Locks for ThreadLocks {
 }
 
 pub(crate) struct ThreadLock<T> {
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
     tasks: Mutex<T>,
 }
 
 impl<T: Send> Lock<T> for ThreadLock<T> {
     fn new(tasks: T) -> Self {
-        ThreadLock { fork_guard: ForkGuard::here(), tasks: Mutex::new(tasks) }
+        ThreadLock { process_guard: ProcessGuard::here(), tasks: Mutex::new(tasks) }
     }
 
     fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R> {
-        self.fork_guard.try_lock(&self.tasks).map(|mut tasks| body(&mut tasks))
+        self.process_guard.try_lock(&self.tasks).map(|mut tasks| body(&mut tasks))
     }
 }
 

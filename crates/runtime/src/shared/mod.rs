@@ -24,7 +24,7 @@ use crate::sleep::events::{DequeEvents, PoolSleep, PoolWakePolicy};
 use crate::sleep::guests::Places;
 use crate::stats::track::Recordings;
 use crate::stats::watch::Watch;
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 use crate::task::value::{InTwo, Queue, Task};
 
 /// A worker's own queue of spawned tasks.
@@ -149,7 +149,7 @@ pub(crate) struct Registry {
     asleep: Range<usize>,
     /// What interrupts of this one have left for the next. Locked on its workers' threads alone.
     frames: Mutex<Vec<Frame>>,
-    pub(crate) fork_guard: ForkGuard,
+    pub(crate) process_guard: ProcessGuard,
     pub(crate) recordings: Recordings,
     /// The names of the threads, by their workers' indices; of a frame none.
     pub(crate) names: OnceLock<Vec<Option<String>>>,
@@ -176,7 +176,7 @@ impl Registry {
             plan: parts.plan,
             asleep: parts.asleep,
             frames: Mutex::new(Vec::new()),
-            fork_guard: ForkGuard::here(),
+            process_guard: ProcessGuard::here(),
             recordings: Recordings::new(),
             names: OnceLock::new(),
         };
@@ -242,7 +242,7 @@ impl Registry {
     }
 
     pub(crate) fn inject_at(&self, priority: Priority, task: Task, caller: Caller) {
-        self.fork_guard.check();
+        self.process_guard.check();
         match priority {
             Priority::Normal => self.normal.put(task),
             Priority::High => self.high.put(task),
@@ -434,7 +434,7 @@ impl Registry {
     /// use or in an exit handler.
     #[inline]
     pub(crate) fn keep_open(self: &Arc<Self>) -> OpenPool {
-        self.fork_guard.check();
+        self.process_guard.check();
         assert!(self.termination.hold(), "the thread pool was dropped, and its workers have ended");
         OpenPool(Arc::clone(self))
     }
@@ -477,14 +477,14 @@ impl OpenPool {
     ///
     /// In a process forked since the pool was made; so does `call`.
     pub(crate) fn post(&self, worker: usize, task: Task) {
-        self.0.fork_guard.check();
+        self.0.process_guard.check();
         self.0.workers[worker].mail.put(task);
         self.0.sleep.wake(worker);
     }
 
     /// Hands a task to one worker, for its next look at anything.
     pub(crate) fn call(&self, worker: usize, task: Task) {
-        self.0.fork_guard.check();
+        self.0.process_guard.check();
         self.0.workers[worker].calls.put(task);
         self.0.sleep.wake(worker);
     }

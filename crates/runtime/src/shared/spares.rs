@@ -7,11 +7,11 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 
 /// The spare workers of a pool, by their slots beyond the regular ones.
 pub(crate) struct Spares {
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -51,7 +51,7 @@ impl Spares {
     pub(crate) fn new(number: usize) -> Spares {
         let slots = (0..number).map(|_| Spare::Idle).collect();
         let state = State { slots, dismissed: false, interrupted: false };
-        Spares { fork_guard: ForkGuard::here(), state: Mutex::new(state), changed: Condvar::new() }
+        Spares { process_guard: ProcessGuard::here(), state: Mutex::new(state), changed: Condvar::new() }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {
@@ -60,7 +60,7 @@ impl Spares {
 
     pub(crate) fn lend(&self) -> Option<(usize, Loan)> {
         // In a child process there is no spare thread, and the lock may be held by one that is not there.
-        if self.fork_guard.is_elsewhere() {
+        if self.process_guard.is_elsewhere() {
             return None;
         }
         let mut state = self.lock();

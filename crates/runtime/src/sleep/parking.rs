@@ -22,7 +22,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::sleep::{Caller, Parking};
 use crate::system::affinity::Mover;
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 
 /// Where a thread parks.
 pub(crate) struct ThreadParking {
@@ -35,7 +35,7 @@ pub(crate) struct ThreadParking {
     sleeper: Mutex<Option<Mover>>,
     /// The processor of the last caller, plus one; or zero.
     caller: <Machine as Memory>::Word,
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
     /// What a thread does that calls the sleeper.
     on_call: fn(),
 }
@@ -45,8 +45,8 @@ impl ThreadParking {
         let parker = Parker::new();
         let unparker = parker.unparker().clone();
         let (parker, sleeper) = (Mutex::new(parker), Mutex::new(None));
-        let (called, caller, fork_guard) = (Word::new(0), Word::new(0), ForkGuard::here());
-        ThreadParking { parker, unparker, called, sleeper, caller, fork_guard, on_call }
+        let (called, caller, process_guard) = (Word::new(0), Word::new(0), ProcessGuard::here());
+        ThreadParking { parker, unparker, called, sleeper, caller, process_guard, on_call }
     }
 
     fn sleeper(&self) -> MutexGuard<'_, Option<Mover>> {
@@ -107,7 +107,7 @@ impl Parking for ThreadParking {
 
     fn unpark(&self, caller: Caller) {
         // In a child process the sleeper is not there, and its locks may be held for ever. So this comes first.
-        if self.fork_guard.is_elsewhere() {
+        if self.process_guard.is_elsewhere() {
             return;
         }
         (self.on_call)();

@@ -20,7 +20,7 @@ use std::time::Instant;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 
 /// What a worker does for a while.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -143,7 +143,7 @@ pub(crate) struct Track {
     /// Whether there is a recording: 1, else 0.
     on: <Machine as Memory>::Word,
     events: Mutex<Option<Events>>,
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
 }
 
 /// A span that has begun; it ends when this is dropped.
@@ -165,7 +165,7 @@ impl Drop for Open<'_> {
 
 impl Track {
     pub(crate) fn new() -> Track {
-        Track { on: Word::new(0), events: Mutex::new(None), fork_guard: ForkGuard::here() }
+        Track { on: Word::new(0), events: Mutex::new(None), process_guard: ProcessGuard::here() }
     }
 
     #[inline(always)]
@@ -223,7 +223,7 @@ impl Track {
 
     /// The buffer; `None` where a thread of the parent process has it.
     fn lock(&self) -> Option<MutexGuard<'_, Option<Events>>> {
-        self.fork_guard.try_lock(&self.events)
+        self.process_guard.try_lock(&self.events)
     }
 
     /// Starts recording; refused if there is no memory for so many events.

@@ -20,7 +20,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError, TryLockError};
 use poach_memory::{Machine, Memory, Pointer};
 
 /// How many forks lie between the first process and this one.
-static FORKS: AtomicU64 = AtomicU64::new(0);
+static PROCESS_FORKS: AtomicU64 = AtomicU64::new(0);
 
 const MESSAGE: &str = "this process was forked from the one that made the thread pool, and the \
                        pool's threads did not come along: make a new pool after fork(), or call \
@@ -28,21 +28,21 @@ const MESSAGE: &str = "this process was forked from the one that made the thread
 
 /// The process in which something was made.
 #[derive(Clone, Copy)]
-pub(crate) struct ForkGuard(u64);
+pub(crate) struct ProcessGuard(u64);
 
-impl ForkGuard {
+impl ProcessGuard {
     /// This process.
-    pub(crate) fn here() -> ForkGuard {
+    pub(crate) fn here() -> ProcessGuard {
         watch();
         // Relaxed: the count changes only while a process has one thread.
-        ForkGuard(FORKS.load(Ordering::Relaxed))
+        ProcessGuard(PROCESS_FORKS.load(Ordering::Relaxed))
     }
 
     /// Whether this process was forked since.
     #[inline]
     pub(crate) fn is_elsewhere(self) -> bool {
         // Relaxed: as in `here`.
-        FORKS.load(Ordering::Relaxed) != self.0
+        PROCESS_FORKS.load(Ordering::Relaxed) != self.0
     }
 
     /// # Panics
@@ -56,7 +56,7 @@ impl ForkGuard {
         }
     }
 
-    /// As [`check`](ForkGuard::check), where a panic must not unwind, since frames below are lent out to
+    /// As [`check`](ProcessGuard::check), where a panic must not unwind, since frames below are lent out to
     /// tasks: ends the process, with the same message.
     #[inline]
     pub(crate) fn check_or_abort(self) {
@@ -67,7 +67,7 @@ impl ForkGuard {
     }
 }
 
-impl ForkGuard {
+impl ProcessGuard {
     /// Locks `mutex`, poisoned or not. In a process forked since: unless it is held, which then is for ever, by a thread
     /// that is not there.
     #[inline]
@@ -92,8 +92,8 @@ impl ForkGuard {
         }
     }
 
-    /// As [`try_lock`](ForkGuard::try_lock), where there is no way on without the lock: ends the process, with the message
-    /// of [`check`](ForkGuard::check).
+    /// As [`try_lock`](ProcessGuard::try_lock), where there is no way on without the lock: ends the process, with the message
+    /// of [`check`](ProcessGuard::check).
     #[inline]
     pub(crate) fn lock<T: ?Sized>(self, mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         self.try_lock(mutex).unwrap_or_else(|| {
@@ -113,7 +113,7 @@ pub(crate) struct PerProcess<T: 'static, M: Memory = Machine> {
 }
 
 struct InProcess<T> {
-    process: ForkGuard,
+    process: ProcessGuard,
     value: T,
 }
 
@@ -138,7 +138,7 @@ impl<T: Default + Sync, M: Memory> PerProcess<T, M> {
 
     #[cold]
     fn make(&'static self, old: *mut InProcess<T>) -> &'static T {
-        let own = Box::new(InProcess { process: ForkGuard::here(), value: T::default() });
+        let own = Box::new(InProcess { process: ProcessGuard::here(), value: T::default() });
         let own = Box::into_raw(own);
         // Release: a thread that loads the pointer sees the value. What it replaces is not used any more, and `get` has acquired it.
         // Acquire: as in `get`, if another thread was first; the process has not changed meanwhile, so the other's is this process's.
@@ -168,7 +168,7 @@ fn watch() {
 
     extern "C" fn in_the_child() {
         // Async-signal-safe, as a fork handler of a process with threads must be.
-        FORKS.fetch_add(1, Ordering::Relaxed);
+        PROCESS_FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
     // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Threads that come here at once

@@ -95,7 +95,7 @@ impl ThreadPool {
     /// [`RecordError`], if there is a recording that has not been stopped, or no memory for the events, or in a process
     /// forked since the pool was made.
     pub fn record(&self, events: usize) -> Result<Recording, RecordError> {
-        if self.registry.fork_guard.is_elsewhere() {
+        if self.registry.process_guard.is_elsewhere() {
             return Err(RecordError::Forked);
         }
         let number = self.registry.recordings.begin().ok_or(RecordError::AlreadyRecording)?;

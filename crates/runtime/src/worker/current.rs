@@ -95,7 +95,7 @@ impl Local {
     /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
     /// nothing, and the token's push is refused like that of any other token below the top.
     fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
-        cover(&self.token(), |_| (), f, || self.registry.fork_guard.check_or_abort())
+        cover(&self.token(), |_| (), f, || self.registry.process_guard.check_or_abort())
     }
 }
 

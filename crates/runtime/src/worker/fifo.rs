@@ -9,27 +9,27 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 use crate::task::value::Task;
 use crate::worker::current::Local;
 
 /// The tasks of one spawner, oldest first.
 pub(crate) struct Fifo {
     tasks: Mutex<VecDeque<Task>>,
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
 }
 
 impl Fifo {
     pub(crate) fn new() -> Fifo {
-        Fifo { tasks: Mutex::new(VecDeque::new()), fork_guard: ForkGuard::here() }
+        Fifo { tasks: Mutex::new(VecDeque::new()), process_guard: ProcessGuard::here() }
     }
 
     /// Queues a task, and makes the ticket that stands for it.
     pub(crate) fn ticket(self: &Arc<Self>, task: Task) -> Task {
-        self.fork_guard.lock(&self.tasks).push_back(task);
+        self.process_guard.lock(&self.tasks).push_back(task);
         let fifo = Arc::clone(self);
         Task::detached(move || {
-            let mut queue = fifo.fork_guard.lock(&fifo.tasks);
+            let mut queue = fifo.process_guard.lock(&fifo.tasks);
             let oldest = queue.pop_front();
             drop(queue);
             let oldest = oldest.expect("a ticket stands for a task");

@@ -134,6 +134,6 @@ impl Searcher for Local {
     }
 
     fn check(&self) {
-        self.registry.fork_guard.check_or_abort();
+        self.registry.process_guard.check_or_abort();
     }
 }

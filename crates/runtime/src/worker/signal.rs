@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::shared::Registry;
-use crate::system::process::ForkGuard;
+use crate::system::process::ProcessGuard;
 use crate::worker::current::Local;
 use crate::worker::give_way::GiveWay;
 use crate::worker::idle::GivesWay;
@@ -26,7 +26,7 @@ pub(crate) struct Signal(Arc<Inner>);
 
 struct Inner {
     set: <Machine as Memory>::Word,
-    fork_guard: ForkGuard,
+    process_guard: ProcessGuard,
     waiter: Waiter,
 }
 
@@ -49,7 +49,7 @@ impl Signal {
             Some(local) => Waiter::Worker(Arc::clone(&local.registry), local.index),
             None => Waiter::Thread(thread::current()),
         };
-        Signal(Arc::new(Inner { set: Word::new(0), fork_guard: ForkGuard::here(), waiter }))
+        Signal(Arc::new(Inner { set: Word::new(0), process_guard: ProcessGuard::here(), waiter }))
     }
 
     /// Says that what is waited for has happened.
@@ -57,7 +57,7 @@ impl Signal {
         // Release: publishes what has happened. For a worker it is line P1 of sleep/README.md.
         self.0.set.store(1, Ordering::Release);
         // In a child process nobody waits.
-        if self.0.fork_guard.is_elsewhere() {
+        if self.0.process_guard.is_elsewhere() {
             return;
         }
         match &self.0.waiter {
@@ -92,7 +92,7 @@ impl Signal {
 
     fn wait_by(&self, local: Option<&Local>, by: impl FnOnce(&Local, &dyn Fn() -> bool)) {
         // In a child process nobody comes.
-        self.0.fork_guard.check();
+        self.0.process_guard.check();
         match (&self.0.waiter, local) {
             (Waiter::Thread(_), _) => {
                 // `park` may return for another reason, and `unpark` may come after the last look.

@@ -108,7 +108,7 @@ impl Base<'_> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Any + Send>>> {
-        self.tally.registry.fork_guard.lock(&self.panic)
+        self.tally.registry.process_guard.lock(&self.panic)
     }
 }
 
@@ -198,7 +198,7 @@ impl Tally {
                 }
             }
             _ => {
-                self.registry.fork_guard.check();
+                self.registry.process_guard.check();
                 self.pending.add(None);
                 match destination {
                     Destination::Own | Destination::InOrder(_) => self.registry.inject(task.task()),

@@ -12,17 +12,17 @@ mod program;
 
 #[test]
 fn nothing_is_elsewhere_without_a_fork() {
-    let fork_guard = ForkGuard::here();
-    assert!(!fork_guard.is_elsewhere());
-    fork_guard.check();
-    fork_guard.check_or_abort();
-    assert!(ForkGuard(fork_guard.0 + 1).is_elsewhere());
+    let process_guard = ProcessGuard::here();
+    assert!(!process_guard.is_elsewhere());
+    process_guard.check();
+    process_guard.check_or_abort();
+    assert!(ProcessGuard(process_guard.0 + 1).is_elsewhere());
 }
 
 #[test]
 #[should_panic(expected = "make a new pool after fork()")]
 fn a_check_after_a_fork_panics() {
-    ForkGuard(ForkGuard::here().0 + 1).check();
+    ProcessGuard(ProcessGuard::here().0 + 1).check();
 }
 
 /// What a call panicked with, or that it did not.
@@ -376,20 +376,20 @@ pub(crate) mod children {
         if !alone("a_lock_that_a_thread_of_the_parent_holds_is_not_waited_for") {
             return;
         }
-        let (fork_guard, free, lock) = (ForkGuard::here(), Mutex::new(1), Mutex::new(2));
+        let (process_guard, free, lock) = (ProcessGuard::here(), Mutex::new(1), Mutex::new(2));
         let held = lock.lock().unwrap();
         let status = fork(|| {
-            assert_eq!(fork_guard.try_lock(&free).as_deref(), Some(&1));
-            assert_eq!(*fork_guard.lock(&free), 1);
-            assert!(fork_guard.try_lock(&lock).is_none());
+            assert_eq!(process_guard.try_lock(&free).as_deref(), Some(&1));
+            assert_eq!(*process_guard.lock(&free), 1);
+            assert!(process_guard.try_lock(&lock).is_none());
             11
         });
         assert_eq!(status, 11 << 8, "{status:#x}");
         // Where there is no way on without the lock, the child ends.
-        let status = fork(|| *fork_guard.lock(&lock));
+        let status = fork(|| *process_guard.lock(&lock));
         assert_eq!(status & 0x7f, libc::SIGABRT, "{status:#x}");
         drop(held);
-        assert_eq!(*fork_guard.lock(&lock), 2);
+        assert_eq!(*process_guard.lock(&lock), 2);
     }
 
     #[test]
