@@ -13,7 +13,7 @@ use super::allocate::{
 };
 use super::build_error::{BuildError, MAX_THREADS};
 use super::gate::Gate;
-use super::threads::{ThreadBuilder, WorkerSlot};
+use super::threads::{ThreadBuilder, NewWorker};
 use super::{ThreadPool, environment, global};
 use crate::pool::guests::Guests;
 use crate::shared::handlers::Handlers;
@@ -431,7 +431,7 @@ impl<'h> Builder<'h> {
         let mut gate = reserved.as_ref().filter(|_| spawner.is_none()).map(|_| Gate::closed());
         for (index, spawns) in owners.into_iter().enumerate() {
             let local =
-                WorkerSlot { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
+                NewWorker { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
             if index == 0 && self.use_current_thread {
                 resident = Some(local);
                 names.push(thread::current().name().map(str::to_owned));

@@ -16,7 +16,7 @@ use crate::task::panic::dispose;
 use crate::worker::current::Local;
 
 /// A worker's slot in a registry, for the thread that takes it.
-pub(crate) struct WorkerSlot {
+pub(crate) struct NewWorker {
     pub(crate) registry: Arc<Registry>,
     pub(crate) index: usize,
     pub(crate) spawns: Spawns,
@@ -24,7 +24,7 @@ pub(crate) struct WorkerSlot {
     pub(crate) stack: Option<usize>,
 }
 
-impl WorkerSlot {
+impl NewWorker {
     pub(crate) fn local(self) -> Local {
         let local = Local::new(self.registry, self.index, self.spawns);
         local.nesting_depth.stack.set(CallStack::here(self.stack));
@@ -39,7 +39,7 @@ impl WorkerSlot {
 pub struct ThreadBuilder {
     pub(crate) name: Option<String>,
     pub(crate) stack_size: Option<usize>,
-    pub(crate) slot: WorkerSlot,
+    pub(crate) slot: NewWorker,
     /// Where to bind it.
     pub(crate) processor: Option<usize>,
     /// Who wants to know whether that was possible, and how its start handler ended.
