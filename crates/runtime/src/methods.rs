@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::join::{self, FnContext};
 use crate::pool::ThreadPool;
 use crate::scope::{self, Scope, ScopeFifo};
-use crate::shared::{Priority, Registry, Remote};
+use crate::shared::{Priority, Registry, WorkerSlot};
 use crate::spawn;
 use crate::stats::Stats;
 use crate::stats::counters::Counters;
@@ -254,7 +254,7 @@ impl ThreadPool {
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn stats(&self) -> Stats {
-        fn of(worker: &Remote) -> &Counters {
+        fn of(worker: &WorkerSlot) -> &Counters {
             &worker.watch.counters
         }
         let (own, places) = self.registry.workers.split_at(self.registry.first_guest());

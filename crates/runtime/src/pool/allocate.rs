@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use super::build_error::BuildError;
 use crate::shared::handlers::Handlers;
 use crate::shared::victims::{Plan, Victims};
-use crate::shared::{Parts, Registry, Remote, Spawns, WaitPolicy};
+use crate::shared::{Parts, Registry, WorkerSlot, Spawns, WaitPolicy};
 use crate::sleep::Sleep;
 use crate::sleep::events::DequeEvents;
 use crate::sleep::parking::ThreadParking;
@@ -260,7 +260,7 @@ pub(crate) fn allocate(
             let forks = stack(forks, of_forks).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
                 Split::with_context(SPAWN_QUEUE, 0, of_spawns).map_err(BuildError::SpawnQueue)?;
-            Ok((Remote::new(forks, spawns.thief(), watch), spawns))
+            Ok((WorkerSlot::new(forks, spawns.thief(), watch), spawns))
         };
         let (worker, spawns) = plan.near(index, make).map_err(BuildError::Pin)??;
         workers.push(worker);

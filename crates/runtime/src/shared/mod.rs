@@ -31,7 +31,7 @@ use crate::task::value::{InTwo, Queue, Task};
 pub(crate) type Spawns = Queue<DequeEvents>;
 
 /// A worker as the others see it.
-pub(crate) struct Remote {
+pub(crate) struct WorkerSlot {
     pub(crate) forks: Stack<Machine, DequeEvents>,
     pub(crate) spawns: Thief<Task, Machine, InTwo>,
     /// Tasks that this worker alone may run, once it has none of its own.
@@ -44,14 +44,14 @@ pub(crate) struct Remote {
     pub(crate) victim_order: OnceLock<VictimOrder>,
 }
 
-impl Remote {
+impl WorkerSlot {
     pub(crate) fn new(
         forks: Stack<Machine, DequeEvents>,
         spawns: Thief<Task, Machine, InTwo>,
         watch: Arc<CachePadded<Watch>>,
-    ) -> Remote {
+    ) -> WorkerSlot {
         let (mail, calls, deep_waits) = (Inbox::new(), Inbox::new(), DeepWaits::new());
-        Remote { forks, spawns, mail, calls, watch, deep_waits, victim_order: OnceLock::new() }
+        WorkerSlot { forks, spawns, mail, calls, watch, deep_waits, victim_order: OnceLock::new() }
     }
 
     /// Whether there is something to steal from it.
@@ -84,7 +84,7 @@ pub enum Priority {
 pub(crate) struct Parts {
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) wake_policy: Arc<PoolWakePolicy>,
-    pub(crate) workers: Box<[Remote]>,
+    pub(crate) workers: Box<[WorkerSlot]>,
     pub(crate) threads: usize,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) wait_policy: WaitPolicy,
@@ -124,7 +124,7 @@ pub(crate) struct Frame {
 const FRAMES: usize = 2;
 
 pub(crate) struct Registry {
-    pub(crate) workers: Box<[Remote]>,
+    pub(crate) workers: Box<[WorkerSlot]>,
     /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
     pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
@@ -330,7 +330,7 @@ impl Registry {
     }
 
     /// The workers but those in these places, and their slots.
-    fn without(&self, alone: Places) -> impl Iterator<Item = (usize, &Remote)> {
+    fn without(&self, alone: Places) -> impl Iterator<Item = (usize, &WorkerSlot)> {
         let is_alone = move |index| self.guest(index).is_some_and(|place| alone.has(place));
         self.workers.iter().enumerate().filter(move |&(index, _)| !is_alone(index))
     }

@@ -44,7 +44,7 @@ impl Searcher for Local {
 
     fn victims(&self) -> impl Iterator<Item = usize> {
         let order = || self.registry.plan.victim_order(self.index);
-        self.remote().victim_order.get_or_init(order).begun_at(self.random.next())
+        self.slot().victim_order.get_or_init(order).begun_at(self.random.next())
     }
 
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
@@ -61,7 +61,7 @@ impl Searcher for Local {
     }
 
     fn handed_over(&self, at_once: bool) -> Option<Work<'_>> {
-        let inbox = if at_once { &self.remote().calls } else { &self.remote().mail };
+        let inbox = if at_once { &self.slot().calls } else { &self.slot().mail };
         Some(Work::Task(inbox.take()?, Activity::InjectedTask))
     }
 
@@ -79,7 +79,7 @@ impl Searcher for Local {
     }
 
     fn is_handed_something(&self) -> bool {
-        self.registry.has_injected() || self.remote().has_mail()
+        self.registry.has_injected() || self.slot().has_mail()
     }
 
     fn expose(&self, victim: usize) -> bool {

@@ -9,7 +9,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
 use crate::shared::victims::Random;
 use crate::shared::waiting::{NestingDepth, Waiting};
-use crate::shared::{Registry, Remote, SpawnOrder, Spawns};
+use crate::shared::{Registry, WorkerSlot, SpawnOrder, Spawns};
 use crate::sleep::clock::SystemClock;
 use crate::stats::track::Activity;
 use crate::stats::watch::Watch;
@@ -154,7 +154,7 @@ impl Local {
     fn oldest_own(&self) -> Option<Task> {
         self.spawns.share();
         loop {
-            match self.remote().spawns.steal() {
+            match self.slot().spawns.steal() {
                 Steal::Success(task) => return Some(task),
                 Steal::Empty => return None,
                 Steal::Retry | Steal::Abort => Machine::pause(),
@@ -223,7 +223,7 @@ impl Local {
             loop {
                 self.answer_calls();
                 self.hand_over();
-                if registry.spares.come_back(slot, || self.remote().calls.is_empty()) {
+                if registry.spares.come_back(slot, || self.slot().calls.is_empty()) {
                     break;
                 }
             }
@@ -238,7 +238,7 @@ impl Local {
 
     /// This worker, as the others see it.
     #[inline]
-    pub(crate) fn remote(&self) -> &Remote {
+    pub(crate) fn remote(&self) -> &WorkerSlot {
         &self.registry.workers[self.index]
     }
 
@@ -268,7 +268,7 @@ impl Local {
     /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
     #[inline(always)]
     pub(crate) fn answer_calls(&self) {
-        if !self.remote().calls.is_empty() {
+        if !self.slot().calls.is_empty() {
             self.answer_all_calls();
         }
     }
@@ -276,7 +276,7 @@ impl Local {
     #[cold]
     #[inline(never)]
     fn answer_all_calls(&self) {
-        while let Some(task) = self.remote().calls.take() {
+        while let Some(task) = self.slot().calls.take() {
             self.run(Work::Task(task, Activity::InjectedTask), self.token());
         }
     }
@@ -336,15 +336,15 @@ impl Local {
 
     /// Steals the oldest fork of `victim`.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
-        let stolen = self.claimed(victim, |remote| steal(&remote.forks, &self.asked, victim))?;
+        let stolen = self.claimed(victim, |slot| steal(&slot.forks, &self.asked, victim))?;
         Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
     }
 
     /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
     fn steal_tasks(&self, victim: usize) -> Option<Task> {
-        self.claimed(victim, |remote| {
+        self.claimed(victim, |slot| {
             loop {
-                match remote.spawns.steal_half(&self.spawns) {
+                match slot.spawns.steal_half(&self.spawns) {
                     Steal::Success(task) => return Some(task),
                     Steal::Retry => Machine::pause(),
                     Steal::Empty | Steal::Abort => return None,
@@ -359,17 +359,17 @@ impl Local {
     fn claimed<'l, T>(
         &'l self,
         victim: usize,
-        take: impl FnOnce(&'l Remote) -> Option<T>,
+        take: impl FnOnce(&'l WorkerSlot) -> Option<T>,
     ) -> Option<T> {
-        let remote = &self.registry.workers[victim];
+        let slot = &self.registry.workers[victim];
         let Some(place) = self.registry.to_claim(victim) else {
-            return take(remote);
+            return take(slot);
         };
-        if !remote.has_visible_work() {
+        if !slot.has_visible_work() {
             return None;
         }
         let _claimed = self.registry.sleep.claim(place)?;
-        take(remote)
+        take(slot)
     }
 
     /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
@@ -449,7 +449,7 @@ impl Local {
 
     /// Whether something has come that goes before other tasks from outside.
     fn is_called(&self) -> bool {
-        self.remote().has_mail() || self.registry.has_urgent()
+        self.slot().has_mail() || self.registry.has_urgent()
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {

@@ -277,7 +277,7 @@ impl Tally {
     /// Runs tasks of the opening worker's own queue until all of the scope have ended, or none is left there, or an interrupt calls.
     #[inline(always)]
     fn run_own(&self, local: &Local) {
-        let calls = &local.remote().calls;
+        let calls = &local.slot().calls;
         loop {
             // SAFETY: this is the opening worker, which opened the scope.
             let unfinished = unsafe { self.pending.unfinished() };
@@ -555,7 +555,7 @@ mod tests {
                     let interrupt = || pool.interrupt(|| ran.load(Ordering::Relaxed));
                     let interrupter = threads.spawn(interrupt);
                     let is_called =
-                        || Local::with(|local| !local.unwrap().remote().calls.is_empty());
+                        || Local::with(|local| !local.unwrap().slot().calls.is_empty());
                     while !is_called() {
                         std::thread::yield_now();
                     }

@@ -70,7 +70,7 @@ impl Search<Local> for Restricted {
             let shares = |link: usize| {
                 registry.workers[link].forks.shared() != 0 && !registry.is_left_alone(link)
             };
-            done() || local.remote().has_mail() || chain(local, thief).any(shares)
+            done() || local.slot().has_mail() || chain(local, thief).any(shares)
         });
         (!over).then_some(1)
     }
@@ -102,7 +102,7 @@ impl Local {
     /// [`wait_for_any`](Local::wait_for_any), with half of the call stack in use.
     #[cold]
     pub(super) fn wait_deep(&self, done: &dyn Fn() -> bool) {
-        let (mut patience, _deep) = self.remote().deep_waits.begin();
+        let (mut patience, _deep) = self.slot().deep_waits.begin();
         let mut takes = false;
         while !done() {
             if !takes {
@@ -137,7 +137,7 @@ impl Local {
         if over() {
             return;
         }
-        let (mut patience, _deep) = self.remote().deep_waits.begin();
+        let (mut patience, _deep) = self.slot().deep_waits.begin();
         while !over() && !begin() {
             if let Some(task) = self.youngest_of_task() {
                 let _on_top = self.on_top();
@@ -224,7 +224,7 @@ impl Local {
 
     /// What a restricted wait takes.
     pub(super) fn find_needed(&self, thief: Option<usize>, own: Own) -> Option<Work<'_>> {
-        if let Some(task) = self.remote().calls.take().or_else(|| self.remote().mail.take()) {
+        if let Some(task) = self.slot().calls.take().or_else(|| self.slot().mail.take()) {
             return Some(Work::Task(task, Activity::InjectedTask));
         }
         if own == Own::Taken

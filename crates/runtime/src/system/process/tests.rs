@@ -351,14 +351,14 @@ pub(crate) mod children {
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
                 let interrupter = threads.spawn(|| pool.interrupt(|| 5));
-                let is_called = || Local::with(|local| !local.unwrap().remote().calls.is_empty());
+                let is_called = || Local::with(|local| !local.unwrap().slot().calls.is_empty());
                 while !is_called() {
                     thread::yield_now();
                 }
                 process = split();
                 if process == 0 {
                     // It is not to answer, which would wait for all.
-                    Local::with(|local| while local.unwrap().remote().calls.take().is_some() {});
+                    Local::with(|local| while local.unwrap().slot().calls.take().is_some() {});
                 }
                 interrupter
             });
