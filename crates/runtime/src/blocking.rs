@@ -64,13 +64,13 @@ struct Lent<'l> {
 
 impl<'l> Lent<'l> {
     fn new(local: &'l Local) -> Option<Lent<'l>> {
-        let registry = &local.registry;
-        if !registry.has_spares() || local.is_guest() {
+        let shared = &local.shared;
+        if !shared.has_spares() || local.is_guest() {
             return None;
         }
-        let (slot, loan) = registry.spares.lend()?;
+        let (slot, loan) = shared.spares.lend()?;
         local.hand_over();
-        Some(Lent { local, loan, slot: registry.threads + slot })
+        Some(Lent { local, loan, slot: shared.threads + slot })
     }
 }
 
@@ -79,7 +79,7 @@ impl Drop for Lent<'_> {
         // Release: what the lender did is seen by the spare, whose next lender hands it on. It is line P1
         // of sleep/README.md.
         self.loan.store(1, Ordering::Release);
-        self.local.registry.sleep.wake(self.slot);
+        self.local.shared.sleep.wake(self.slot);
     }
 }
 
@@ -104,7 +104,7 @@ mod tests {
     #[test]
     fn a_spare_hands_over_what_it_has_spawned_before_it_goes_back() {
         let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
-        let registry = pool.registry();
+        let shared = pool.shared();
         let (tell, spawned) = mpsc::channel();
         let (go, is_back) = mpsc::channel();
         pool.install(move || {
@@ -115,11 +115,11 @@ mod tests {
             });
             blocking(|| spawned.recv().unwrap());
             go.send(()).unwrap();
-            while registry.spares.idle() == 0 {
+            while shared.spares.idle() == 0 {
                 thread::yield_now();
             }
-            let spare = &registry.workers[1];
-            assert!(spare.spawns.is_empty() && registry.has_injected());
+            let spare = &shared.workers[1];
+            assert!(spare.spawns.is_empty() && shared.has_injected());
         });
     }
 }

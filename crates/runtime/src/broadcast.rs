@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::pool::global;
 use crate::scope::{self, Scope, ScopeFifo};
-use crate::shared::Registry;
+use crate::shared::PoolShared;
 use crate::task::value::Task;
 use crate::worker::current::Local;
 use crate::worker::tally::{Destination, ScopeKind, Tally};
@@ -29,7 +29,7 @@ impl BroadcastContext<'_> {
     pub(crate) fn with<R>(f: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
         let (index, threads) = Local::with(|local| {
             let local = local.expect("a broadcast runs on workers");
-            (local.index, local.registry.threads)
+            (local.index, local.shared.threads)
         });
         f(BroadcastContext { index, threads, life: PhantomData })
     }
@@ -102,8 +102,8 @@ where
     S: ScopeKind<'scope> + 'scope,
     F: FnOnce(&S) + Send + 'scope,
 {
-    let open = scope.base().tally.registry().keep_open();
-    for index in 0..open.registry().threads {
+    let open = scope.base().tally.shared().keep_open();
+    for index in 0..open.shared().threads {
         let (task, keeps) = (make(index), open.clone());
         let run = move |scope: &S| {
             let _open = keeps;
@@ -134,8 +134,8 @@ where
 #[doc(alias = "TOGETHER")]
 pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
     Local::with(|local| match local {
-        Some(local) => broadcast_in(&local.registry, f),
-        None => broadcast_in(global().registry(), f),
+        Some(local) => broadcast_in(&local.shared, f),
+        None => broadcast_in(global().shared(), f),
     })
 }
 
@@ -154,17 +154,17 @@ pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R
 /// As `broadcast`, if the pool has ended.
 pub fn spawn_broadcast(f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
     Local::with(|local| match local {
-        Some(local) => spawn_broadcast_in(&local.registry, f),
-        None => spawn_broadcast_in(global().registry(), f),
+        Some(local) => spawn_broadcast_in(&local.shared, f),
+        None => spawn_broadcast_in(global().shared(), f),
     });
 }
 
 pub(crate) fn broadcast_in<R: Send>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     f: impl Fn(BroadcastContext<'_>) -> R + Sync,
 ) -> Vec<R> {
-    let results: Vec<_> = (0..registry.threads).map(|_| Mutex::new(None)).collect();
-    scope::in_place_in(registry, |scope| {
+    let results: Vec<_> = (0..shared.threads).map(|_| Mutex::new(None)).collect();
+    scope::in_place_in(shared, |scope| {
         spawn_each(scope, |index| {
             let (f, result) = (&f, &results[index]);
             move |_: &_| {
@@ -181,22 +181,22 @@ pub(crate) fn broadcast_in<R: Send>(
 }
 
 pub(crate) fn spawn_broadcast_in(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static,
 ) {
-    let open = registry.keep_open();
+    let open = shared.keep_open();
     let f = Arc::new(f);
-    for index in 0..registry.threads {
+    for index in 0..shared.threads {
         let (f, keeps) = (Arc::clone(&f), open.clone());
         let task = Task::detached(move || {
-            let registry = keeps.registry();
-            if !registry.is_dropping() {
-                registry.handlers.told(|| BroadcastContext::with(|context| f(context)));
+            let shared = keeps.shared();
+            if !shared.is_dropping() {
+                shared.handlers.told(|| BroadcastContext::with(|context| f(context)));
             }
             // This may be the last one.
-            registry.handlers.told(|| drop(f));
+            shared.handlers.told(|| drop(f));
         });
         open.post(index, task);
     }
-    registry.handlers.told(|| drop(f));
+    shared.handlers.told(|| drop(f));
 }

@@ -67,7 +67,7 @@ pub fn yield_local() -> Option<Yield> {
 /// ```
 pub fn current_num_threads() -> usize {
     Local::with(|local| match local {
-        Some(local) => local.registry.threads,
+        Some(local) => local.shared.threads,
         None => global().threads(),
     })
 }

@@ -27,13 +27,13 @@
 //!
 //! # How
 //!
-//! A frame is a [`Registry`] whose workers are not threads but visits of threads. Each worker finds
+//! A frame is a [`PoolShared`] whose workers are not threads but visits of threads. Each worker finds
 //! a task in its inbox for calls, which no one else takes from, and which it looks into first of all;
 //! this task makes the thread a worker of the frame until the frame is finished, in the same way as a
 //! pool's own thread is until its pool is. So a frame's sleeping, stealing and ending need no argument
 //! of their own. While step 3 waits, the workers that have come wait in the frame's main loop.
 //!
-//! The last one to leave a frame leaves it to the registry that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
+//! The last one to leave a frame leaves it to the pool that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
 //! them anew took most of the time of a short one.
 //!
 //! Nobody who is called can have left: the call keeps the pool open (see `termination`). A spare worker comes and goes under the lock that
@@ -48,7 +48,7 @@ use crate::pool::allocate::{PoolConfig, TaskStacks, allocate};
 use crate::pool::build_error::BuildError;
 use crate::pool::global;
 use crate::shared::victims::Plan;
-use crate::shared::{Frame, OpenPool, Registry, Spawns};
+use crate::shared::{Frame, OpenPool, PoolShared, Spawns};
 use crate::task::frame::Shared;
 use crate::task::panic::catch;
 use crate::task::value::Task;
@@ -119,58 +119,58 @@ pub fn check() {
 
 /// Interrupts a pool that this thread is no worker of; it may be one of another.
 pub(crate) fn interrupt_from<R: Send>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     local: Option<&Local>,
     f: impl FnOnce() -> R + Send,
 ) -> R {
-    let open = registry.keep_open();
+    let open = shared.keep_open();
     let signal = Signal::new(local);
-    let shared = Shared::new(|| interrupt(f));
+    let task = Shared::new(|| interrupt(f));
     let told = signal.clone();
-    shared.hand_over(
+    task.hand_over(
         move || told.set(),
         |task| {
             // The last one: the first may be a thread that has other things to do.
-            open.call(registry.threads - 1, task);
+            open.call(shared.threads - 1, task);
             signal.wait(local);
         },
     );
-    match shared.outcome() {
+    match task.outcome() {
         Ok(result) => result,
         Err(payload) => panic::resume_unwind(payload),
     }
 }
 
 fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
-    let registry = &local.registry;
-    let open = registry.keep_open();
+    let shared = &local.shared;
+    let open = shared.keep_open();
     let frame = loop {
         let mut made = None;
-        let begun = registry.spares.begin_interrupt(|spares| {
+        let begun = shared.spares.begin_interrupt(|spares| {
             made = Some(
-                Interruption::new(registry)
+                Interruption::new(shared)
                     .inspect(|frame| frame.call_all(&open, local.index, spares)),
             );
         });
         match made {
             Some(Ok(frame)) => break frame,
             Some(Err(error)) => {
-                end(registry);
+                end(shared);
                 panic!("an interrupt's frame could not be made: {error}");
             }
             None => debug_assert!(!begun, "the thread that has the turn makes a frame"),
         }
-        local.wait_for_any(&|| !registry.spares.is_interrupted(), &|| false);
+        local.wait_for_any(&|| !shared.spares.is_interrupted(), &|| false);
     };
     let result = frame.visit(local.index, |visit| {
         visit.wait_for_any(&|| frame.is_complete(), &|| false);
         let result = catch(f);
-        frame.registry.close();
+        frame.shared.close();
         visit.main_loop();
         result
     });
     frame.finish();
-    end(registry);
+    end(shared);
     match result {
         Ok(result) => result,
         Err(payload) => panic::resume_unwind(payload),
@@ -178,15 +178,15 @@ fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
 }
 
 /// The next interrupt has its turn.
-fn end(registry: &Registry) {
-    registry.sleep.open_places();
-    registry.spares.end_interrupt();
+fn end(shared: &PoolShared) {
+    shared.sleep.open_places();
+    shared.spares.end_interrupt();
     // Line P1 of sleep/README.md was the end; the threads that wait for their turn may be anywhere.
-    registry.sleep.wake_all();
+    shared.sleep.wake_all();
 }
 
 struct Interruption {
-    registry: Arc<Registry>,
+    shared: Arc<PoolShared>,
     /// The workers' ends of the frame's queues, for the workers that come.
     owners: Mutex<Vec<Option<Spawns>>>,
     /// How many were called and have not come yet.
@@ -194,19 +194,19 @@ struct Interruption {
 }
 
 impl Interruption {
-    fn new(parent: &Arc<Registry>) -> Result<Arc<Interruption>, BuildError> {
+    fn new(parent: &Arc<PoolShared>) -> Result<Arc<Interruption>, BuildError> {
         let frame = match parent.kept_frame() {
             Some(frame) => frame,
             None => Interruption::allocate(parent)?,
         };
-        let Frame { registry, owners } = frame;
+        let Frame { shared, owners } = frame;
         let (owners, missing) = (Mutex::new(owners), Word::new(0));
-        Ok(Arc::new(Interruption { registry, owners, missing }))
+        Ok(Arc::new(Interruption { shared, owners, missing }))
     }
 
     #[cold]
-    fn allocate(parent: &Arc<Registry>) -> Result<Frame, BuildError> {
-        let (registry, owners) = allocate(
+    fn allocate(parent: &Arc<PoolShared>) -> Result<Frame, BuildError> {
+        let (shared, owners) = allocate(
             &Arc::new(Plan::anywhere(parent.workers.len())),
             PoolConfig {
                 threads: parent.threads,
@@ -219,14 +219,14 @@ impl Interruption {
             Some(Arc::clone(parent)),
             None,
         )?;
-        Ok(Frame { registry, owners: owners.into_iter().map(Some).collect() })
+        Ok(Frame { shared, owners: owners.into_iter().map(Some).collect() })
     }
 
     /// Nobody of this thread needs it any more. The last one leaves it to the next interrupt.
     fn finish(self: Arc<Self>) {
-        if let Some(Interruption { registry, owners, .. }) = Arc::into_inner(self) {
+        if let Some(Interruption { shared, owners, .. }) = Arc::into_inner(self) {
             let owners = owners.into_inner().unwrap_or_else(PoisonError::into_inner);
-            Registry::keep_frame(Frame { registry, owners });
+            PoolShared::keep_frame(Frame { shared, owners });
         }
     }
 
@@ -237,7 +237,7 @@ impl Interruption {
         caller: usize,
         spares: &mut dyn Iterator<Item = usize>,
     ) {
-        let parent = open.registry();
+        let parent = open.shared();
         let spares = spares.map(|slot| parent.threads + slot);
         let guests = parent.sleep.close_places().map(|place| parent.first_guest() + place);
         let called: Vec<_> = (0..parent.threads)
@@ -259,7 +259,7 @@ impl Interruption {
             // Release: what the suspended tasks have done is seen by `f`; pairs with `is_complete`. It is
             // line P1 of sleep/README.md.
             self.missing.fetch_sub(1, Ordering::AcqRel);
-            self.registry.sleep.wake(caller);
+            self.shared.sleep.wake(caller);
             visit.main_loop();
         });
         self.finish();
@@ -276,7 +276,7 @@ impl Interruption {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = owners[index].take().expect("a worker comes once");
         drop(owners);
-        let visitor = Local::new(Arc::clone(&self.registry), index, owner);
+        let visitor = Local::new(Arc::clone(&self.shared), index, owner);
         Local::with(|below| {
             if let Some(below) = below {
                 visitor.nesting_depth.stack.set(below.nesting_depth.stack.get());
@@ -308,22 +308,22 @@ mod tests {
     #[test]
     fn frames_are_kept_for_the_next_interrupt_and_end_with_their_pool() {
         let pool = ThreadPool::builder().threads(2).build().unwrap();
-        let registry = Arc::downgrade(pool.registry());
+        let shared = Arc::downgrade(pool.shared());
         for _ in 0..50 {
             assert_eq!(pool.install(|| nested(3)), 3);
         }
         // The last worker may be leaving it yet.
         let kept = loop {
-            match pool.registry().kept_frame() {
+            match pool.shared().kept_frame() {
                 Some(frame) => break frame,
                 None => thread::yield_now(),
             }
         };
-        assert!(kept.registry.serves(pool.registry()));
-        assert!(kept.registry.kept_frame().is_some(), "with the frames that it keeps itself");
+        assert!(kept.shared.serves(pool.shared()));
+        assert!(kept.shared.kept_frame().is_some(), "with the frames that it keeps itself");
         drop(kept);
         drop(pool);
-        assert!(registry.upgrade().is_none(), "a frame that is kept keeps nothing");
+        assert!(shared.upgrade().is_none(), "a frame that is kept keeps nothing");
     }
 
     /// All who wait for their turn sleep by then, and nobody else would wake a thread from outside.
@@ -331,8 +331,8 @@ mod tests {
     fn the_end_of_an_interrupt_wakes_all_that_wait_for_their_turn() {
         for _ in 0..if cfg!(miri) { 1 } else { 10 } {
             let pool = Arc::new(ThreadPool::builder().threads(2).build().unwrap());
-            let registry = pool.registry();
-            assert!(registry.spares.begin_interrupt(|_| ()));
+            let shared = pool.shared();
+            assert!(shared.spares.begin_interrupt(|_| ()));
             let (send, answers) = mpsc::channel();
             for answer in 0..2 {
                 let (pool, send) = (Arc::clone(&pool), send.clone());
@@ -345,10 +345,10 @@ mod tests {
                 });
             }
             assert_eq!([answers.recv(), answers.recv()], [Ok(0); 2]);
-            while registry.does_anybody_run() || registry.sleep.is_anybody_searching() {
+            while shared.does_anybody_run() || shared.sleep.is_anybody_searching() {
                 thread::yield_now();
             }
-            end(registry);
+            end(shared);
             let answer = || answers.recv_timeout(Duration::from_secs(60));
             let mut both = [answer(), answer()];
             both.sort_unstable_by_key(|answer| answer.ok());

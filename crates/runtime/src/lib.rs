@@ -43,7 +43,6 @@
 //! | searcher, sleeper, follower | a worker that looks for work; a worker that sleeps; a worker that waits and takes forks of a few workers only |
 //! | nap, rest | a sleep with a time limit; a pause of a thief whose steals were not worth their cost |
 //! | wait | what a worker does until the other half of its join, its scope or its handle's task has ended: see [`Waiting`] |
-//! | registry | what the workers of a pool share |
 #![doc = include_str!("readme.md")]
 
 mod blocking;

@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::join::{self, FnContext};
 use crate::pool::ThreadPool;
 use crate::scope::{self, Scope, ScopeFifo};
-use crate::shared::{Priority, Registry, WorkerSlot};
+use crate::shared::{Priority, PoolShared, WorkerSlot};
 use crate::spawn;
 use crate::stats::Stats;
 use crate::stats::counters::Counters;
@@ -103,7 +103,7 @@ impl ThreadPool {
     where
         F: FnOnce(&Scope<'scope>) -> R,
     {
-        scope::in_place_in(self.registry(), f)
+        scope::in_place_in(self.shared(), f)
     }
 
     /// [`in_place_scope_fifo`](crate::in_place_scope_fifo) with tasks for this pool.
@@ -115,7 +115,7 @@ impl ThreadPool {
     where
         F: FnOnce(&ScopeFifo<'scope>) -> R,
     {
-        scope::in_place_fifo_in(self.registry(), f)
+        scope::in_place_fifo_in(self.shared(), f)
     }
 
     /// [`spawn`](crate::spawn()) on one of this pool's own threads.
@@ -123,17 +123,17 @@ impl ThreadPool {
         &self,
         f: impl FnOnce() -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        spawn::spawn_in(self.registry(), f)
+        spawn::spawn_in(self.shared(), f)
     }
 
     /// [`spawn_detached`](crate::spawn_detached) on this pool's own threads.
     pub fn spawn_detached(&self, f: impl FnOnce() + Send + 'static) {
-        spawn::spawn_detached_in(self.registry(), f);
+        spawn::spawn_detached_in(self.shared(), f);
     }
 
     /// [`spawn_detached_fifo`](crate::spawn_detached_fifo) on this pool's own threads.
     pub fn spawn_detached_fifo(&self, f: impl FnOnce() + Send + 'static) {
-        spawn::spawn_detached_fifo_in(self.registry(), f);
+        spawn::spawn_detached_fifo_in(self.shared(), f);
     }
 
     /// [`spawn_fifo`](crate::spawn_fifo) on this pool's own threads.
@@ -141,7 +141,7 @@ impl ThreadPool {
         &self,
         f: impl FnOnce() -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        spawn::spawn_fifo_in(self.registry(), f)
+        spawn::spawn_fifo_in(self.shared(), f)
     }
 
     /// [`spawn_at`](crate::spawn_at) on this pool's own threads.
@@ -150,7 +150,7 @@ impl ThreadPool {
         priority: Priority,
         f: impl FnOnce() -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        spawn::spawn_at_in(self.registry(), priority, f)
+        spawn::spawn_at_in(self.shared(), priority, f)
     }
 
     /// [`broadcast`](crate::broadcast()) to this pool's own threads, each of them.
@@ -159,12 +159,12 @@ impl ThreadPool {
     ///
     /// As it does.
     pub fn broadcast<R: Send>(&self, f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
-        self.here(|registry| broadcast::broadcast_in(registry, f))
+        self.here(|shared| broadcast::broadcast_in(shared, f))
     }
 
     /// [`spawn_broadcast`](crate::spawn_broadcast) to this pool's own threads, each of them.
     pub fn spawn_broadcast(&self, f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
-        self.here(|registry| broadcast::spawn_broadcast_in(registry, f));
+        self.here(|shared| broadcast::spawn_broadcast_in(shared, f));
     }
 
     /// [`interrupt`](crate::interrupt()) of this pool. One of its own threads runs `f`.
@@ -174,8 +174,8 @@ impl ThreadPool {
     /// As it does.
     pub fn interrupt<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
-            Some(own) if own.registry.serves(self.registry()) => interrupt::interrupt(f),
-            _ => interrupt::interrupt_from(self.registry(), local, f),
+            Some(own) if own.shared.serves(self.shared()) => interrupt::interrupt(f),
+            _ => interrupt::interrupt_from(self.shared(), local, f),
         })
     }
 
@@ -234,7 +234,7 @@ impl ThreadPool {
     /// ```
     pub fn shutdown_now(mut self) {
         self.joins_on_drop = true;
-        self.end(Registry::close_now);
+        self.end(PoolShared::close_now);
     }
 
     /// What the workers have done until now. Any thread; wait-free; linear in the number of workers.
@@ -257,19 +257,19 @@ impl ThreadPool {
         fn of(worker: &WorkerSlot) -> &Counters {
             &worker.watch.counters
         }
-        let (own, places) = self.registry.workers.split_at(self.registry.first_guest());
+        let (own, places) = self.shared.workers.split_at(self.shared.first_guest());
         Stats::of(own.iter().map(of), places.iter().map(of))
     }
 
     fn is_here(&self) -> bool {
-        Local::with(|local| local.is_some_and(|local| local.registry.serves(self.registry())))
+        Local::with(|local| local.is_some_and(|local| local.shared.serves(self.shared())))
     }
 
-    /// Calls `f` with this pool's registry, or with that of the frame that this thread works for.
-    fn here<R>(&self, f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+    /// Calls `f` with what this pool's workers share, or with that of the frame that this thread works for.
+    fn here<R>(&self, f: impl FnOnce(&Arc<PoolShared>) -> R) -> R {
         Local::with(|local| {
-            let local = local.filter(|local| local.registry.serves(self.registry()));
-            f(local.map_or(self.registry(), |local| &local.registry))
+            let local = local.filter(|local| local.shared.serves(self.shared()));
+            f(local.map_or(self.shared(), |local| &local.shared))
         })
     }
 }

@@ -9,7 +9,7 @@ use std::panic;
 use std::sync::Arc;
 
 use crate::pool::global;
-use crate::shared::Registry;
+use crate::shared::PoolShared;
 use crate::task::panic::{catch, dispose};
 use crate::worker::current::Local;
 use crate::worker::fifo::Fifo;
@@ -138,9 +138,9 @@ where
     in_place(None, ScopeFifo::new, f)
 }
 
-/// Opens a scope in place, with tasks for `registry`, or else for this thread's pool.
+/// Opens a scope in place, with tasks for `shared`, or else for this thread's pool.
 fn in_place<'scope, S, F, R>(
-    registry: Option<&Arc<Registry>>,
+    shared: Option<&Arc<PoolShared>>,
     form: impl FnOnce(Base<'scope>) -> S,
     f: F,
 ) -> R
@@ -149,28 +149,28 @@ where
     F: FnOnce(&S) -> R,
 {
     Local::with(|local| {
-        let worker = local.filter(|local| registry.is_none_or(|pool| local.registry.serves(pool)));
+        let worker = local.filter(|local| shared.is_none_or(|pool| local.shared.serves(pool)));
         if let Some(local) = worker {
             return open(Tally::new(local), Some(local), form, f);
         }
-        let registry = registry.unwrap_or_else(|| global().registry());
-        registry.process_guard.check();
-        open(Tally::outside(registry, local), local, form, f)
+        let shared = shared.unwrap_or_else(|| global().shared());
+        shared.process_guard.check();
+        open(Tally::outside(shared, local), local, form, f)
     })
 }
 
 pub(crate) fn in_place_in<'scope, R>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     f: impl FnOnce(&Scope<'scope>) -> R,
 ) -> R {
-    in_place(Some(registry), Scope::new, f)
+    in_place(Some(shared), Scope::new, f)
 }
 
 pub(crate) fn in_place_fifo_in<'scope, R>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     f: impl FnOnce(&ScopeFifo<'scope>) -> R,
 ) -> R {
-    in_place(Some(registry), ScopeFifo::new, f)
+    in_place(Some(shared), ScopeFifo::new, f)
 }
 
 fn open<'scope, S, F, R>(
@@ -224,7 +224,7 @@ impl<'scope> Scope<'scope> {
 
 impl<'scope> ScopeFifo<'scope> {
     fn new(base: Base<'scope>) -> Self {
-        let fifos = base.tally.registry().workers.iter().map(|_| Arc::new(Fifo::new())).collect();
+        let fifos = base.tally.shared().workers.iter().map(|_| Arc::new(Fifo::new())).collect();
         ScopeFifo { base, fifos }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::handle::JoinHandle;
 use crate::handle::packet::{InOrder, Packet, TaskContext};
 use crate::pool::global;
-use crate::shared::{OpenPool, Priority, Registry};
+use crate::shared::{OpenPool, Priority, PoolShared};
 use crate::sleep::Caller;
 use crate::task::value::{Ended, Fresh};
 use crate::worker::current::Local;
@@ -26,7 +26,7 @@ use crate::worker::current::Local;
 /// ```
 #[doc(alias = "spawn_blocking")]
 pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-    in_current(|registry| spawn_in(registry, f))
+    in_current(|shared| spawn_in(shared, f))
 }
 
 /// [`spawn`], but the task starts after all that this thread has spawned by `spawn_fifo` before.
@@ -50,7 +50,7 @@ pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinH
 /// # Ok::<(), poach::BuildError>(())
 /// ```
 pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinHandle<R> {
-    in_current(|registry| spawn_fifo_in(registry, f))
+    in_current(|shared| spawn_fifo_in(shared, f))
 }
 
 /// [`spawn`] with a priority. The task goes to the pool's common queue, as if it came from outside, where workers take tasks of high priority
@@ -66,7 +66,7 @@ pub fn spawn_at<R: Send + 'static>(
     priority: Priority,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    in_current(|registry| spawn_at_in(registry, priority, f))
+    in_current(|shared| spawn_at_in(shared, priority, f))
 }
 
 /// [`spawn`] without a handle, for a task that nobody waits for.
@@ -91,7 +91,7 @@ pub fn spawn_at<R: Send + 'static>(
 ///
 /// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped and its workers have ended.
 pub fn spawn_detached(f: impl FnOnce() + Send + 'static) {
-    in_current(|registry| spawn_detached_in(registry, f));
+    in_current(|shared| spawn_detached_in(shared, f));
 }
 
 /// [`spawn_fifo`] without a handle; see [`spawn_detached`].
@@ -100,14 +100,14 @@ pub fn spawn_detached(f: impl FnOnce() + Send + 'static) {
 ///
 /// As [`spawn_detached`].
 pub fn spawn_detached_fifo(f: impl FnOnce() + Send + 'static) {
-    in_current(|registry| spawn_detached_fifo_in(registry, f));
+    in_current(|shared| spawn_detached_fifo_in(shared, f));
 }
 
 /// Calls `f` with the pool of this thread's worker, or with the global one.
-fn in_current<R>(f: impl FnOnce(&Arc<Registry>) -> R) -> R {
+fn in_current<R>(f: impl FnOnce(&Arc<PoolShared>) -> R) -> R {
     Local::with(|local| match local {
-        Some(local) => f(&local.registry),
-        None => f(global().registry()),
+        Some(local) => f(&local.shared),
+        None => f(global().shared()),
     })
 }
 
@@ -125,7 +125,7 @@ enum Destination {
 impl Destination {
     /// Takes a task that way, from the worker of the pool that this thread is, if it is one.
     #[inline(always)]
-    fn take<R, F>(self, registry: &Registry, local: Option<&Local>, task: Fresh<F>)
+    fn take<R, F>(self, shared: &PoolShared, local: Option<&Local>, task: Fresh<F>)
     where
         R: Into<Ended>,
         F: FnOnce() -> R + Send,
@@ -135,74 +135,74 @@ impl Destination {
             (Destination::Own, Some(local)) => local.spawn_fresh(task),
             (Destination::InOrder, Some(local)) => local.spawn(local.fifo.ticket(task.task())),
             (Destination::Pool(priority), _) => {
-                registry.inject_at(priority, task.task(), Caller::GoesOn);
+                shared.inject_at(priority, task.task(), Caller::GoesOn);
             }
-            (_, None) => registry.inject(task.task()),
+            (_, None) => shared.inject(task.task()),
         }
     }
 }
 
 pub(crate) fn spawn_in<R: Send + 'static>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, |context| context, f, Destination::Own)
+    hand_out(shared, |context| context, f, Destination::Own)
 }
 
 pub(crate) fn spawn_fifo_in<R: Send + 'static>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, InOrder, f, Destination::InOrder)
+    hand_out(shared, InOrder, f, Destination::InOrder)
 }
 
 pub(crate) fn spawn_at_in<R: Send + 'static>(
-    registry: &Arc<Registry>,
+    shared: &Arc<PoolShared>,
     priority: Priority,
     f: impl FnOnce() -> R + Send + 'static,
 ) -> JoinHandle<R> {
-    hand_out(registry, InOrder, f, Destination::Pool(priority))
+    hand_out(shared, InOrder, f, Destination::Pool(priority))
 }
 
-pub(crate) fn spawn_detached_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
+pub(crate) fn spawn_detached_in(pool: &Arc<PoolShared>, f: impl FnOnce() + Send + 'static) {
     let_go(pool, f, Destination::Own);
 }
 
-pub(crate) fn spawn_detached_fifo_in(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static) {
+pub(crate) fn spawn_detached_fifo_in(pool: &Arc<PoolShared>, f: impl FnOnce() + Send + 'static) {
     let_go(pool, f, Destination::InOrder);
 }
 
 /// Makes a task of `f` that has no handle.
 #[inline(always)]
-fn let_go(pool: &Arc<Registry>, f: impl FnOnce() + Send + 'static, destination: Destination) {
+fn let_go(pool: &Arc<PoolShared>, f: impl FnOnce() + Send + 'static, destination: Destination) {
     Local::with(|local| {
-        let local = local.filter(|local| local.registry.serves(pool));
+        let local = local.filter(|local| local.shared.serves(pool));
         // As in `hand_out`.
-        let registry = local.map_or(pool, |local| &local.registry);
-        let open = registry.keep_open();
+        let shared = local.map_or(pool, |local| &local.shared);
+        let open = shared.keep_open();
         let task = Fresh::detached(move || {
-            let registry = open.registry();
-            let starts = !registry.is_dropping();
-            registry.handlers.told(|| if starts { f() } else { drop(f) });
+            let shared = open.shared();
+            let starts = !shared.is_dropping();
+            shared.handlers.told(|| if starts { f() } else { drop(f) });
         });
-        destination.take(registry, local, task);
+        destination.take(shared, local, task);
     });
 }
 
 /// Makes a detached task of `f`, and its handle.
 #[inline(always)]
 fn hand_out<R: Send + 'static, H: TaskContext>(
-    pool: &Arc<Registry>,
+    pool: &Arc<PoolShared>,
     context: impl FnOnce(OpenPool) -> H,
     f: impl FnOnce() -> R + Send + 'static,
     destination: Destination,
 ) -> JoinHandle<R> {
     Local::with(|local| {
-        let local = local.filter(|local| local.registry.serves(pool));
+        let local = local.filter(|local| local.shared.serves(pool));
         // A worker that has been interrupted spawns for what it was interrupted for.
-        let registry = local.map_or(pool, |local| &local.registry);
-        let (packet, promise) = Packet::new(context(registry.keep_open()), f);
-        destination.take(registry, local, Fresh::detached(move || drop(promise.run())));
+        let shared = local.map_or(pool, |local| &local.shared);
+        let (packet, promise) = Packet::new(context(shared.keep_open()), f);
+        destination.take(shared, local, Fresh::detached(move || drop(promise.run())));
         JoinHandle::new(packet)
     })
 }

@@ -19,7 +19,7 @@ use std::task::Waker;
 
 use super::error::JoinError;
 use crate::shared::handlers::Handlers;
-use crate::shared::{Awaitable, OpenPool, Registry};
+use crate::shared::{Awaitable, OpenPool, PoolShared};
 use crate::system::process::ProcessGuard;
 use crate::task::panic::catch;
 use crate::worker::current::Local;
@@ -35,14 +35,14 @@ pub(crate) trait TaskContext: Send + 'static {
     /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is the scope's.
     const IN_SCOPE: bool = false;
 
-    fn registry(&self) -> &Arc<Registry>;
+    fn shared(&self) -> &Arc<PoolShared>;
 }
 
 /// A pool, which waits for it.
 impl TaskContext for OpenPool {
     #[inline(always)]
-    fn registry(&self) -> &Arc<Registry> {
-        OpenPool::registry(self)
+    fn shared(&self) -> &Arc<PoolShared> {
+        OpenPool::shared(self)
     }
 }
 
@@ -53,16 +53,16 @@ impl TaskContext for InOrder {
     const IN_ORDER: bool = true;
 
     #[inline(always)]
-    fn registry(&self) -> &Arc<Registry> {
-        self.0.registry()
+    fn shared(&self) -> &Arc<PoolShared> {
+        self.0.shared()
     }
 }
 
 impl TaskContext for Held {
     const IN_SCOPE: bool = true;
 
-    fn registry(&self) -> &Arc<Registry> {
-        Held::registry(self)
+    fn shared(&self) -> &Arc<PoolShared> {
+        Held::shared(self)
     }
 }
 
@@ -138,7 +138,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
     /// A task of this closure, and its two sides.
     #[inline(always)]
     pub(crate) fn new(context: H, closure: F) -> (Arc<Self>, Promise<R, F, H>) {
-        let process_guard = context.registry().process_guard;
+        let process_guard = context.shared().process_guard;
         let job = Some((closure, context));
         let waiter = Waiter::Nobody;
         let inner = Inner { state: State::Pending, waiter, job, awaitable: None };
@@ -203,7 +203,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         let Some((closure, context)) = begun else {
             return false;
         };
-        context.registry().handlers.told(|| drop(closure));
+        context.shared().handlers.told(|| drop(closure));
         drop(self.end(Err(JoinError::cancelled())));
         true
     }
@@ -228,14 +228,14 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     fn run_on(&self, local: &Local) -> bool {
         let begun = {
             let mut inner = self.lock();
-            let lets = |(_, context): &(F, H)| local.begins(context.registry(), H::IN_ORDER);
+            let lets = |(_, context): &(F, H)| local.begins(context.shared(), H::IN_ORDER);
             if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
         };
         let Some((closure, context)) = begun else {
             return false;
         };
-        let handlers = &context.registry().handlers;
-        let starts = H::IN_SCOPE || !context.registry().is_dropping();
+        let handlers = &context.shared().handlers;
+        let starts = H::IN_SCOPE || !context.shared().is_dropping();
         let end = |outcome| self.end(outcome);
         // Its handle is there, so that somebody will ask.
         local.run_awaited(|| Self::run(closure, handlers, starts, end, drop));
@@ -307,13 +307,13 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
             let job = inner.job.take();
             let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
             if nobody_waits && let Some((_, context)) = &job {
-                inner.awaitable = Some((context.registry().may_be_awaited(), Here::get()));
+                inner.awaitable = Some((context.shared().may_be_awaited(), Here::get()));
             }
             (job, matches!(inner.state, State::Detached))
         };
         let (closure, context) = job?;
-        let (handlers, mut for_scope) = (&context.registry().handlers, None);
-        let starts = H::IN_SCOPE || !context.registry().is_dropping();
+        let (handlers, mut for_scope) = (&context.shared().handlers, None);
+        let starts = H::IN_SCOPE || !context.shared().is_dropping();
         // Without a handle nobody else has the packet.
         let end = |outcome| if is_detached { Some(outcome) } else { packet.end(outcome) };
         Packet::<R, F, H>::run(closure, handlers, starts, end, |payload| {

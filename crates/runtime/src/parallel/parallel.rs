@@ -168,7 +168,7 @@ fn look_round() -> bool {
     Local::with(|local| {
         let local = local.expect("a worker's token is used on its own thread");
         local.answer_calls();
-        local.registry.sleep.is_anybody_hungry() && local.slot().forks.shared() == 0
+        local.shared.sleep.is_anybody_hungry() && local.slot().forks.shared() == 0
     })
 }
 

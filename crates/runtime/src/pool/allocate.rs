@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use super::build_error::BuildError;
 use crate::shared::handlers::Handlers;
 use crate::shared::victims::{Plan, Victims};
-use crate::shared::{Parts, Registry, WorkerSlot, Spawns, WaitPolicy};
+use crate::shared::{Parts, PoolShared, WorkerSlot, Spawns, WaitPolicy};
 use crate::sleep::Sleep;
 use crate::sleep::events::DequeEvents;
 use crate::sleep::parking::ThreadParking;
@@ -26,7 +26,7 @@ use crate::worker::current::Local;
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;
 
-/// How a registry's workers are made.
+/// How a pool's workers are made.
 #[derive(Clone)]
 pub(crate) struct PoolConfig {
     /// Regular workers: the first.
@@ -135,7 +135,7 @@ impl Sizes {
 
 /// What [`allocate_what_fits`] has made.
 pub(super) struct Made {
-    pub(super) registry: Arc<Registry>,
+    pub(super) shared: Arc<PoolShared>,
     pub(super) owners: Vec<Spawns>,
     /// Bytes of call stack that each thread gets.
     pub(super) call_stack: usize,
@@ -187,9 +187,9 @@ pub(super) fn allocate_what_fits(
                 reserved.release(arenas);
             }
             match allocate(plan, config.clone(), Arc::clone(handlers), None, reserved.as_mut()) {
-                Ok((registry, owners)) => {
+                Ok((shared, owners)) => {
                     let call_stack = sizes.call_stack;
-                    return Ok(Made { registry, owners, call_stack, reserved });
+                    return Ok(Made { shared, owners, call_stack, reserved });
                 }
                 Err(error @ BuildError::TaskStack(StackError::OutOfMemory(_))) => error,
                 Err(error) => return Err(error),
@@ -221,14 +221,14 @@ fn is_unlimited() -> bool {
     true
 }
 
-/// Makes a registry and its workers' own ends of their queues, with nobody in it yet: in what is `reserved` for them, if something is.
+/// Makes a pool's shared state and its workers' own ends of their queues, with nobody in it yet: in what is `reserved` for them, if something is.
 pub(crate) fn allocate(
     plan: &Arc<Plan>,
     config: PoolConfig,
     handlers: Arc<Handlers>,
-    parent: Option<Arc<Registry>>,
+    parent: Option<Arc<PoolShared>>,
     mut reserved: Option<&mut Reserved>,
-) -> Result<(Arc<Registry>, Vec<Spawns>), BuildError> {
+) -> Result<(Arc<PoolShared>, Vec<Spawns>), BuildError> {
     // Thieves will want it. Until the system has answered they expose nothing, and workers must
     // look by themselves.
     let is_answered = membarrier::is_registered() || membarrier::is_refused();
@@ -280,7 +280,7 @@ pub(crate) fn allocate(
         plan,
         asleep,
     };
-    Ok((Registry::new(parts), owners))
+    Ok((PoolShared::new(parts), owners))
 }
 
 impl Plan {

@@ -417,21 +417,21 @@ impl<'h> Builder<'h> {
             _ => 0..0,
         };
         let config = PoolConfig { threads, guests, asleep, task_stacks, wait_policy };
-        let Made { registry, mut owners, call_stack, mut reserved } =
+        let Made { shared, mut owners, call_stack, mut reserved } =
             allocate_what_fits(&plan, config, &handlers, own, sizes)?;
-        let guests = Guests::new(&registry, owners.split_off(own));
+        let guests = Guests::new(&shared, owners.split_off(own));
         // Started workers are ended by this value's drop, should a later one fail to start.
         let started = Mutex::new(Vec::with_capacity(own));
-        let mut pool = ThreadPool { registry, guests, threads: started, joins_on_drop: true };
+        let mut pool = ThreadPool { shared, guests, threads: started, joins_on_drop: true };
         let mut name = self.name;
         let (report, started) = mpsc::channel();
-        let waits = plan.processor(0).is_some() || pool.registry.handlers.awaited_start().is_some();
+        let waits = plan.processor(0).is_some() || pool.shared.handlers.awaited_start().is_some();
         let (mut resident, mut names) = (None, Vec::with_capacity(own));
         // Dropped before the pool is, whose threads wait at it.
         let mut gate = reserved.as_ref().filter(|_| spawner.is_none()).map(|_| Gate::closed());
         for (index, spawns) in owners.into_iter().enumerate() {
             let local =
-                NewWorker { registry: Arc::clone(&pool.registry), index, spawns, stack: None };
+                NewWorker { shared: Arc::clone(&pool.shared), index, spawns, stack: None };
             if index == 0 && self.use_current_thread {
                 resident = Some(local);
                 names.push(thread::current().name().map(str::to_owned));
@@ -478,8 +478,8 @@ impl<'h> Builder<'h> {
             }
             place.local().reside();
         }
-        // Nobody else has the registry to set them.
-        _ = pool.registry.names.set(names);
+        // Nobody else has the shared state to set them.
+        _ = pool.shared.names.set(names);
         pool.joins_on_drop = self.joins_on_drop;
         Ok(pool)
     }

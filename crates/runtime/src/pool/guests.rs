@@ -1,12 +1,12 @@
 //! Threads from outside that work for a pool: a worker of their own for as long.
 //!
-//! A place has what a worker has, but for a thread: a slot in the registry, with deques, and a [`Local`]. The thread that has
+//! A place has what a worker has, but for a thread: a slot in the pool, with deques, and a [`Local`]. The thread that has
 //! taken the place's bit ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `Local`, until it gives the bit back.
 
 use std::sync::Arc;
 use std::thread;
 
-use crate::shared::{Registry, Spawns};
+use crate::shared::{PoolShared, Spawns};
 use crate::sleep::guests::NoPlace;
 use crate::worker::current::Local;
 
@@ -21,10 +21,10 @@ unsafe impl Send for Guests {}
 unsafe impl Sync for Guests {}
 
 impl Guests {
-    /// Of the last slots of a registry, whose owners' ends these are.
-    pub(crate) fn new(registry: &Arc<Registry>, owners: Vec<Spawns>) -> Guests {
-        let first = registry.workers.len() - owners.len();
-        let local = |(place, spawns)| Local::new(Arc::clone(registry), first + place, spawns);
+    /// Of the last slots of a pool, whose owners' ends these are.
+    pub(crate) fn new(shared: &Arc<PoolShared>, owners: Vec<Spawns>) -> Guests {
+        let first = shared.workers.len() - owners.len();
+        let local = |(place, spawns)| Local::new(Arc::clone(shared), first + place, spawns);
         Guests(owners.into_iter().enumerate().map(local).collect())
     }
 
@@ -34,32 +34,32 @@ impl Guests {
     /// # Panics
     ///
     /// In a process forked since the pool was made. With `f`'s payload, if `f` panics.
-    pub(crate) fn visit<R, F: FnOnce() -> R>(&self, registry: &Registry, f: F) -> Result<R, F> {
+    pub(crate) fn visit<R, F: FnOnce() -> R>(&self, shared: &PoolShared, f: F) -> Result<R, F> {
         /// Gives the place back, also when `f` unwinds.
-        struct Visit<'g>(&'g Local, &'g Registry, usize);
+        struct Visit<'g>(&'g Local, &'g PoolShared, usize);
         impl Drop for Visit<'_> {
             fn drop(&mut self) {
-                let Visit(local, registry, place) = *self;
+                let Visit(local, shared, place) = *self;
                 let index = local.index;
                 local.hand_over();
                 // An interrupt that has begun has called this guest, or is about to, and waits for it.
                 // After G2 the Local may be another's.
-                while !registry.sleep.leave(place, || registry.relieve(Some(index))) {
-                    registry.process_guard.check_or_abort();
+                while !shared.sleep.leave(place, || shared.relieve(Some(index))) {
+                    shared.process_guard.check_or_abort();
                     local.answer_calls();
                     thread::yield_now();
                 }
             }
         }
-        registry.process_guard.check();
+        shared.process_guard.check();
         let place = loop {
-            match registry.sleep.enter() {
+            match shared.sleep.enter() {
                 Ok(place) => break place,
-                Err(NoPlace::Closed) if !self.0.is_empty() => registry.spares.wait_for_interrupt(),
+                Err(NoPlace::Closed) if !self.0.is_empty() => shared.spares.wait_for_interrupt(),
                 Err(_) => return Err(f),
             }
         };
-        let visit = Visit(&self.0[place], registry, place);
+        let visit = Visit(&self.0[place], shared, place);
         Ok(visit.0.visit(f))
     }
 }

@@ -20,7 +20,7 @@ pub use global::{global, global_if_made, set_global_builder};
 use build_error::BuildError;
 
 use crate::pool::guests::Guests;
-use crate::shared::{Priority, Registry};
+use crate::shared::{Priority, PoolShared};
 use crate::sleep::Caller;
 use crate::task::frame::Shared;
 use crate::task::panic::dispose;
@@ -33,7 +33,7 @@ use crate::worker::signal::Signal;
 /// Dropping it lets the workers finish what was spawned, ends them, and waits for them. A pool that is dropped by one of its own workers, or was [told not to
 /// wait](Builder::join_on_drop), does not wait. Pools nest: a worker that calls into another pool works for its own pool while it waits.
 pub struct ThreadPool {
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) shared: Arc<PoolShared>,
     guests: Guests,
     threads: Mutex<Vec<ThreadHandle<()>>>,
     /// Whether its drop waits for the threads.
@@ -68,13 +68,13 @@ impl ThreadPool {
         ThreadPool::builder().build()
     }
 
-    pub(crate) fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    pub(crate) fn shared(&self) -> &Arc<PoolShared> {
+        &self.shared
     }
 
     /// The number of regular workers. Spare workers and threads from outside have [indices](ThreadPool::index_limit) from this number on.
     pub fn threads(&self) -> usize {
-        self.registry.threads
+        self.shared.threads
     }
 
     /// The length of an array that has an element for each [index](crate::current_thread_index) in this pool: [`threads`](ThreadPool::threads), and one
@@ -93,7 +93,7 @@ impl ThreadPool {
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn index_limit(&self) -> usize {
-        self.registry.workers.len()
+        self.shared.workers.len()
     }
 
     /// Runs `f` on one of this pool's own threads and waits for its result. Inside it, [`join`](crate::join),
@@ -114,7 +114,7 @@ impl ThreadPool {
     #[doc(alias = "RUN")]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
         Local::with(|local| match local {
-            Some(local) if local.registry.serves(&self.registry) && !local.is_guest() => f(),
+            Some(local) if local.shared.serves(&self.shared) && !local.is_guest() => f(),
             _ => self.install_from(local, f),
         })
     }
@@ -135,9 +135,9 @@ impl ThreadPool {
     /// Calls `f` as a worker of this pool: on this thread, as its worker or as a guest, or else on one of the pool's.
     pub(crate) fn enter<R: Send, F: FnOnce() -> R + Send>(&self, f: F) -> R {
         Local::with(|local| match local {
-            Some(local) if local.registry.serves(&self.registry) => f(),
+            Some(local) if local.shared.serves(&self.shared) => f(),
             Some(_) => self.install_from(local, f),
-            None => match self.guests.visit(&self.registry, f) {
+            None => match self.guests.visit(&self.shared, f) {
                 Ok(result) => result,
                 Err(f) => self.install_from(None, f),
             },
@@ -146,19 +146,19 @@ impl ThreadPool {
 
     fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {
         // Once the task is lent out there is no way back.
-        self.registry.process_guard.check();
+        self.shared.process_guard.check();
         let signal = Signal::new(local);
-        let shared = Shared::new(f);
+        let task = Shared::new(f);
         let told = signal.clone();
-        shared.hand_over(
+        task.hand_over(
             move || told.set(),
             |task| {
                 let caller = if local.is_some() { Caller::GoesOn } else { Caller::Blocks };
-                self.registry.inject_at(Priority::Normal, task, caller);
+                self.shared.inject_at(Priority::Normal, task, caller);
                 signal.wait(local);
             },
         );
-        match shared.outcome() {
+        match task.outcome() {
             Ok(result) => result,
             Err(payload) => panic::resume_unwind(payload),
         }
@@ -167,23 +167,23 @@ impl ThreadPool {
 
 impl Drop for ThreadPool {
     fn drop(&mut self) {
-        self.end(Registry::close);
+        self.end(PoolShared::close);
     }
 }
 
 impl ThreadPool {
     /// Closes the pool and waits for its threads, unless this is one of its workers.
-    pub(crate) fn end(&mut self, close: impl FnOnce(&Registry)) {
+    pub(crate) fn end(&mut self, close: impl FnOnce(&PoolShared)) {
         let threads =
             std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
-        if self.registry.process_guard.is_elsewhere() {
+        if self.shared.process_guard.is_elsewhere() {
             // The threads are in another process; nobody here must touch their handles or locks.
             std::mem::forget(threads);
             return;
         }
-        close(&self.registry);
+        close(&self.shared);
         let own = Local::with(|local| {
-            let local = local.filter(|local| local.registry.serves(&self.registry));
+            let local = local.filter(|local| local.shared.serves(&self.shared));
             if let Some(local) = local {
                 local.leave();
             }

@@ -10,14 +10,14 @@ use crate::pool::gate::Place;
 use crate::pool::{Builder, ThreadPool, environment};
 use crate::shared::handlers::IndexHandler;
 use crate::shared::waiting::CallStack;
-use crate::shared::{Registry, Spawns};
+use crate::shared::{PoolShared, Spawns};
 use crate::system::affinity;
 use crate::task::panic::dispose;
 use crate::worker::current::Local;
 
-/// A worker's slot in a registry, for the thread that takes it.
+/// A worker's slot in a pool, for the thread that takes it.
 pub(crate) struct NewWorker {
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) shared: Arc<PoolShared>,
     pub(crate) index: usize,
     pub(crate) spawns: Spawns,
     /// The size of the call stack, if the pool has asked for it itself.
@@ -26,7 +26,7 @@ pub(crate) struct NewWorker {
 
 impl NewWorker {
     pub(crate) fn local(self) -> Local {
-        let local = Local::new(self.registry, self.index, self.spawns);
+        let local = Local::new(self.shared, self.index, self.spawns);
         local.nesting_depth.stack.set(CallStack::here(self.stack));
         local
     }
@@ -117,12 +117,12 @@ impl fmt::Debug for ThreadBuilder {
 
 /// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for that, that the thread runs.
 fn work(local: Local, started: impl FnOnce(Result<(), BuildError>)) {
-    let (registry, index) = (Arc::clone(&local.registry), local.index);
+    let (shared, index) = (Arc::clone(&local.shared), local.index);
     // Whether it has not panicked.
     let told = |handler: &Option<IndexHandler>| {
         let mut fine = handler.is_none();
         if let Some(handler) = handler {
-            registry.handlers.told(|| {
+            shared.handlers.told(|| {
                 handler(index);
                 fine = true;
             });
@@ -131,23 +131,23 @@ fn work(local: Local, started: impl FnOnce(Result<(), BuildError>)) {
     };
     // The handlers are called on the worker that they are told of.
     local.enter(|local| {
-        if registry.handlers.start_is_awaited {
-            let fine = told(&registry.handlers.start);
+        if shared.handlers.start_is_awaited {
+            let fine = told(&shared.handlers.start);
             started(if fine { Ok(()) } else { Err(BuildError::Start { index }) });
         } else {
             started(Ok(()));
-            told(&registry.handlers.start);
+            told(&shared.handlers.start);
         }
-        if index < registry.threads {
+        if index < shared.threads {
             local.main_loop();
         } else {
             local.spare_loop();
         }
-        told(&registry.handlers.exit);
+        told(&shared.handlers.exit);
     });
     drop(local);
     // With the pool's handlers, if this thread is the last to know them.
-    dispose(registry);
+    dispose(shared);
 }
 
 impl<'h> Builder<'h> {

@@ -80,7 +80,7 @@ pub enum Priority {
     High,
 }
 
-/// What a registry is made of; see there.
+/// What a pool's shared state is made of; see there.
 pub(crate) struct Parts {
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) wake_policy: Arc<PoolWakePolicy>,
@@ -90,7 +90,7 @@ pub(crate) struct Parts {
     pub(crate) wait_policy: WaitPolicy,
     /// The last slots are places of guests.
     pub(crate) guests: usize,
-    pub(crate) parent: Option<Arc<Registry>>,
+    pub(crate) parent: Option<Arc<PoolShared>>,
     pub(crate) plan: Arc<Plan>,
     pub(crate) asleep: Range<usize>,
 }
@@ -114,16 +114,16 @@ pub(crate) struct WaitPolicy {
     pub(crate) order: SpawnOrder,
 }
 
-/// A registry with nobody in it, and its workers' own ends of their queues: what an interrupt needs.
+/// A pool's shared state with nobody in it, and its workers' own ends of their queues: what an interrupt needs.
 pub(crate) struct Frame {
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) shared: Arc<PoolShared>,
     pub(crate) owners: Vec<Option<Spawns>>,
 }
 
 /// So many frames are kept: while the last worker leaves one, the next interrupt may have begun.
 const FRAMES: usize = 2;
 
-pub(crate) struct Registry {
+pub(crate) struct PoolShared {
     pub(crate) workers: Box<[WorkerSlot]>,
     /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
     pub(crate) threads: usize,
@@ -141,8 +141,8 @@ pub(crate) struct Registry {
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) spares: Spares,
     pub(crate) wait_policy: WaitPolicy,
-    /// The registry whose workers have been interrupted and work for this one.
-    parent: Option<Arc<Registry>>,
+    /// The pool whose workers have been interrupted and work for this one.
+    parent: Option<Arc<PoolShared>>,
     /// Where the workers run, and whom each robs first.
     pub(crate) plan: Arc<Plan>,
     /// The workers that begin asleep.
@@ -155,10 +155,10 @@ pub(crate) struct Registry {
     pub(crate) names: OnceLock<Vec<Option<String>>>,
 }
 
-impl Registry {
-    pub(crate) fn new(parts: Parts) -> Arc<Registry> {
+impl PoolShared {
+    pub(crate) fn new(parts: Parts) -> Arc<PoolShared> {
         let spares = parts.workers.len() - parts.threads - parts.guests;
-        let registry = Registry {
+        let shared = PoolShared {
             guests: parts.guests,
             workers: parts.workers,
             threads: parts.threads,
@@ -180,13 +180,13 @@ impl Registry {
             recordings: Recordings::new(),
             names: OnceLock::new(),
         };
-        if !registry.asleep.is_empty() {
-            registry.sleep.begin_asleep(registry.asleep.clone());
+        if !shared.asleep.is_empty() {
+            shared.sleep.begin_asleep(shared.asleep.clone());
             // By each of them: one alone asks all but itself.
-            let alone = (registry.asleep.len() == 1).then_some(registry.asleep.start);
-            registry.request_everywhere(alone);
+            let alone = (shared.asleep.len() == 1).then_some(shared.asleep.start);
+            shared.request_everywhere(alone);
         }
-        Arc::new(registry)
+        Arc::new(shared)
     }
 
     /// Whether this worker was asleep before its thread began: see "A pool begins asleep" in
@@ -195,37 +195,37 @@ impl Registry {
         self.asleep.contains(&worker)
     }
 
-    /// Whether a worker of this registry is one of `pool`: of the same registry, or of one that it has
+    /// Whether a worker of this pool is one of `pool`: of the same, or of one that it has
     /// been interrupted for.
     #[inline]
-    pub(crate) fn serves(&self, pool: &Registry) -> bool {
+    pub(crate) fn serves(&self, pool: &PoolShared) -> bool {
         std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
     }
 
-    /// A frame that an interrupt of this registry has left, for the next one.
+    /// A frame that an interrupt of this pool has left, for the next one.
     pub(crate) fn kept_frame(self: &Arc<Self>) -> Option<Frame> {
         let mut frame = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
-        Arc::get_mut(&mut frame.registry)?.parent = Some(Arc::clone(self));
+        Arc::get_mut(&mut frame.shared)?.parent = Some(Arc::clone(self));
         Some(frame)
     }
 
     /// Keeps a frame whose last worker has left it, with its stacks, its queues and the frames that it keeps itself, for the next interrupt
-    /// of the same registry; unless somebody else still knows it, or something is left of what was done in it.
+    /// of the same pool; unless somebody else still knows it, or something is left of what was done in it.
     pub(crate) fn keep_frame(mut frame: Frame) {
         let complete = frame.owners.iter().all(Option::is_some);
-        let Some(registry) = Arc::get_mut(&mut frame.registry) else { return };
+        let Some(shared) = Arc::get_mut(&mut frame.shared) else { return };
         // Relaxed: nobody else has it.
-        let counts = [&*registry.awaitable, &registry.dropping];
+        let counts = [&*shared.awaitable, &shared.dropping];
         let counts = counts.map(|count| count.load(Ordering::Relaxed));
-        let left = registry.has_injected()
-            || registry.workers.iter().any(|worker| worker.has_mail() || worker.has_visible_work())
-            || !registry.sleep.is_deserted();
-        if !complete || left || counts != [0; 2] || !registry.termination.reopen() {
+        let left = shared.has_injected()
+            || shared.workers.iter().any(|worker| worker.has_mail() || worker.has_visible_work())
+            || !shared.sleep.is_deserted();
+        if !complete || left || counts != [0; 2] || !shared.termination.reopen() {
             return;
         }
-        registry.spares = Spares::new(registry.first_guest() - registry.threads);
-        // Kept frames do not keep the registry that keeps them.
-        let Some(parent) = registry.parent.take() else { return };
+        shared.spares = Spares::new(shared.first_guest() - shared.threads);
+        // Kept frames do not keep the pool that keeps them.
+        let Some(parent) = shared.parent.take() else { return };
         let mut frames = parent.frames.lock().unwrap_or_else(PoisonError::into_inner);
         if frames.len() < FRAMES {
             frames.push(frame);
@@ -455,7 +455,7 @@ impl Registry {
 }
 
 /// A task under way whose handle nobody waits by.
-pub(crate) struct Awaitable(Arc<Registry>);
+pub(crate) struct Awaitable(Arc<PoolShared>);
 
 impl Drop for Awaitable {
     fn drop(&mut self) {
@@ -464,10 +464,10 @@ impl Drop for Awaitable {
 }
 
 /// A pool that its workers do not leave while the value lives.
-pub(crate) struct OpenPool(Arc<Registry>);
+pub(crate) struct OpenPool(Arc<PoolShared>);
 
 impl OpenPool {
-    pub(crate) fn registry(&self) -> &Arc<Registry> {
+    pub(crate) fn shared(&self) -> &Arc<PoolShared> {
         &self.0
     }
 

@@ -220,7 +220,7 @@ mod tests {
         } else if from / 4 == to / 4 {
             Distance::Cache
         } else {
-            Distance::WorkerSlot(20)
+            Distance::Remote(20)
         })
     }
 

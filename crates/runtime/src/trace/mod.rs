@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::pool::ThreadPool;
-use crate::shared::Registry;
+use crate::shared::PoolShared;
 pub use crate::stats::track::{Activity, Mark};
 use crate::stats::track::{Event, Events, What};
 
@@ -59,7 +59,7 @@ impl std::error::Error for RecordError {}
 /// A recording that is running: [`ThreadPool::record`]. If it is dropped, the recording ends without a trace.
 #[must_use = "a recording ends when it is dropped; `stop` gives its trace"]
 pub struct Recording {
-    registry: Arc<Registry>,
+    shared: Arc<PoolShared>,
     began: Instant,
 }
 
@@ -95,13 +95,13 @@ impl ThreadPool {
     /// [`RecordError`], if there is a recording that has not been stopped, or no memory for the events, or in a process
     /// forked since the pool was made.
     pub fn record(&self, events: usize) -> Result<Recording, RecordError> {
-        if self.registry.process_guard.is_elsewhere() {
+        if self.shared.process_guard.is_elsewhere() {
             return Err(RecordError::Forked);
         }
-        let number = self.registry.recordings.begin().ok_or(RecordError::AlreadyRecording)?;
+        let number = self.shared.recordings.begin().ok_or(RecordError::AlreadyRecording)?;
         // Dropped, it stops what has been started.
-        let recording = Recording { registry: Arc::clone(&self.registry), began: Instant::now() };
-        for worker in &self.registry.workers {
+        let recording = Recording { shared: Arc::clone(&self.shared), began: Instant::now() };
+        for worker in &self.shared.workers {
             let started = worker.watch.track.start(number, events);
             started.map_err(|_| RecordError::OutOfMemory { events })?;
         }
@@ -114,7 +114,7 @@ impl Recording {
     ///
     /// In a process forked since, the trace has what it had at the fork, but for workers that were just noting something.
     pub fn stop(self) -> Trace {
-        let tracks = self.registry.workers.iter().map(|worker| worker.watch.track.stop());
+        let tracks = self.shared.workers.iter().map(|worker| worker.watch.track.stop());
         let tracks: Vec<_> = tracks.collect();
         let duration = self.began.elapsed();
         let timeline = |events: Option<Events>| {
@@ -124,7 +124,7 @@ impl Recording {
         let named = |(index, events)| Timeline { name: self.name(index), ..timeline(events) };
         let mut workers: Vec<Timeline> = tracks.into_iter().enumerate().map(named).collect();
         // The places of guests come last, and are shown as far as there were some.
-        while workers.len() > self.registry.first_guest()
+        while workers.len() > self.shared.first_guest()
             && workers
                 .last()
                 .is_some_and(|place| place.spans().is_empty() && place.marks().is_empty())
@@ -136,9 +136,9 @@ impl Recording {
 
     /// The name of the worker's thread, if it has one.
     fn name(&self, index: usize) -> String {
-        let names = self.registry.names.get();
+        let names = self.shared.names.get();
         let name = names.and_then(|names| names.get(index)?.clone());
-        name.unwrap_or_else(|| match self.registry.guest(index) {
+        name.unwrap_or_else(|| match self.shared.guest(index) {
             Some(guest) => format!("guest {guest}"),
             None => format!("worker {index}"),
         })
@@ -147,10 +147,10 @@ impl Recording {
 
 impl Drop for Recording {
     fn drop(&mut self) {
-        for worker in &self.registry.workers {
+        for worker in &self.shared.workers {
             drop(worker.watch.track.stop());
         }
-        self.registry.recordings.end();
+        self.shared.recordings.end();
     }
 }
 

@@ -7,7 +7,7 @@ use std::thread;
 
 use poach_deque::split::Popped;
 
-use crate::shared::Registry;
+use crate::shared::PoolShared;
 use crate::task::half::{Slot, descriptor, is_done, take_outcome};
 use crate::task::panic::catch;
 use crate::task::token::{Head, Worker};
@@ -39,10 +39,10 @@ impl Local {
 
     /// The bottom of a worker's stack. Called once for each Local, of which a worker has one at a time; the thread that
     /// has the Local is the stack's owner.
-    pub(crate) fn bottom(registry: &Registry, index: usize) -> Head {
+    pub(crate) fn bottom(shared: &PoolShared, index: usize) -> Head {
         // SAFETY: one thread at a time owns the stack, by this function's contract; and its Local keeps the
-        // registry, and so the stack.
-        unsafe { registry.workers[index].forks.bottom() }
+        // pool's shared state, and so the stack.
+        unsafe { shared.workers[index].forks.bottom() }
     }
 
     /// A token for the top of this worker's stack.
@@ -95,7 +95,7 @@ impl Local {
     /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
     /// nothing, and the token's push is refused like that of any other token below the top.
     fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
-        cover(&self.token(), |_| (), f, || self.registry.process_guard.check_or_abort())
+        cover(&self.token(), |_| (), f, || self.shared.process_guard.check_or_abort())
     }
 }
 

@@ -27,11 +27,11 @@ impl Searcher for Local {
     }
 
     fn sleep(&self) -> &PoolSleep {
-        &self.registry.sleep
+        &self.shared.sleep
     }
 
     fn wake_policy(&self) -> &PoolWakePolicy {
-        &self.registry.wake_policy
+        &self.shared.wake_policy
     }
 
     fn backoff(&self) -> &StealBackoff<SystemClock> {
@@ -43,7 +43,7 @@ impl Searcher for Local {
     }
 
     fn victims(&self) -> impl Iterator<Item = usize> {
-        let order = || self.registry.plan.victim_order(self.index);
+        let order = || self.shared.plan.victim_order(self.index);
         self.slot().victim_order.get_or_init(order).begun_at(self.random.next())
     }
 
@@ -67,7 +67,7 @@ impl Searcher for Local {
 
     fn injected(&self, urgent: bool) -> Option<Work<'_>> {
         let priority = if urgent { Priority::High } else { Priority::Normal };
-        Some(Work::Task(self.registry.injected(priority)?, Activity::InjectedTask))
+        Some(Work::Task(self.shared.injected(priority)?, Activity::InjectedTask))
     }
 
     fn is_stolen(work: &Work<'_>) -> bool {
@@ -79,7 +79,7 @@ impl Searcher for Local {
     }
 
     fn is_handed_something(&self) -> bool {
-        self.registry.has_injected() || self.slot().has_mail()
+        self.shared.has_injected() || self.slot().has_mail()
     }
 
     fn expose(&self, victim: usize) -> bool {
@@ -87,22 +87,22 @@ impl Searcher for Local {
     }
 
     fn request_everywhere(&self, except: Option<usize>) {
-        self.registry.request_everywhere(except);
+        self.shared.request_everywhere(except);
     }
 
     fn leaves_alone(&self) -> Places {
-        self.registry.leaves_alone()
+        self.shared.leaves_alone()
     }
 
     fn visible_work(&self, alone: Places) -> bool {
-        self.registry.visible_work(alone)
+        self.shared.visible_work(alone)
     }
 
     /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A thief that is about to sleep". Where it cannot be had, a push of
     /// this moment may be missed, until this worker's nap is over.
     fn private_work(&self, alone: Places) -> bool {
         let mut fences = 0;
-        let private = self.registry.private_work(self.index, alone, || {
+        let private = self.shared.private_work(self.index, alone, || {
             if Machine::asymmetric_by_now() && Machine::try_heavy() {
                 fences += 1;
             } else {
@@ -111,7 +111,7 @@ impl Searcher for Local {
         });
         if Machine::owners_fence() {
             // Behind that answer, so that each owner fences from its next push or pop on.
-            self.registry.request_everywhere(None);
+            self.shared.request_everywhere(None);
         }
         self.watch.fenced(fences);
         private
@@ -122,11 +122,11 @@ impl Searcher for Local {
     }
 
     fn call_for_visible_work(&self) -> bool {
-        self.registry.call_for_visible_work()
+        self.shared.call_for_visible_work()
     }
 
     fn does_anybody_run(&self) -> bool {
-        self.registry.does_anybody_run()
+        self.shared.does_anybody_run()
     }
 
     fn sleeps(&self) -> impl Sized {
@@ -134,6 +134,6 @@ impl Searcher for Local {
     }
 
     fn check(&self) {
-        self.registry.process_guard.check_or_abort();
+        self.shared.process_guard.check_or_abort();
     }
 }

@@ -31,20 +31,20 @@ impl Local {
         impl Drop for Rouse<'_> {
             fn drop(&mut self) {
                 if let Some(place) = self.1 {
-                    self.0.registry.sleep.rouse(place);
+                    self.0.shared.sleep.rouse(place);
                 }
             }
         }
         // With a request on its own deque: one that blocks may push.
-        let look = || self.registry.relieve(None);
-        let place = self.guest.filter(|&place| self.registry.sleep.doze(place, look));
+        let look = || self.shared.relieve(None);
+        let place = self.guest.filter(|&place| self.shared.sleep.doze(place, look));
         Rouse(self, place)
     }
 
     /// Gives what this worker has spawned and not started to the pool's other workers.
     pub(crate) fn hand_over(&self) {
         while let Some(task) = self.pop_own() {
-            self.registry.inject(task);
+            self.shared.inject(task);
         }
     }
 }

@@ -9,7 +9,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
 use crate::shared::victims::Random;
 use crate::shared::waiting::{NestingDepth, Waiting};
-use crate::shared::{Registry, WorkerSlot, SpawnOrder, Spawns};
+use crate::shared::{PoolShared, WorkerSlot, SpawnOrder, Spawns};
 use crate::sleep::clock::SystemClock;
 use crate::stats::track::Activity;
 use crate::stats::watch::Watch;
@@ -48,7 +48,7 @@ const AT_ONCE: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct Local {
-    pub(crate) registry: Arc<Registry>,
+    pub(crate) shared: Arc<PoolShared>,
     pub(crate) index: usize,
     pub(crate) watch: Arc<CachePadded<Watch>>,
     spawns: Spawns,
@@ -86,17 +86,17 @@ impl Work<'_> {
 }
 
 impl Local {
-    pub(crate) fn new(registry: Arc<Registry>, index: usize, spawns: Spawns) -> Local {
-        let hint = Cell::new(Local::bottom(&registry, index));
+    pub(crate) fn new(shared: Arc<PoolShared>, index: usize, spawns: Spawns) -> Local {
+        let hint = Cell::new(Local::bottom(&shared, index));
         let random = Random::of(index);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
-        let watch = Arc::clone(&registry.workers[index].watch);
+        let watch = Arc::clone(&shared.workers[index].watch);
         let (nesting_depth, backoff, lookout) =
             (NestingDepth::new(), StealBackoff::new(), Lookout::new());
-        let guest = registry.guest(index);
-        let asked = Asked::nobody(registry.workers.len());
+        let guest = shared.guest(index);
+        let asked = Asked::nobody(shared.workers.len());
         Local {
-            registry,
+            shared,
             index,
             watch,
             spawns,
@@ -143,7 +143,7 @@ impl Local {
     /// The spawned task of this worker that is its next: the youngest, or the oldest.
     #[inline]
     pub(crate) fn pop_own(&self) -> Option<Task> {
-        match self.registry.wait_policy.order {
+        match self.shared.wait_policy.order {
             SpawnOrder::Lifo => self.spawns.pop(),
             SpawnOrder::Fifo => self.oldest_own(),
         }
@@ -166,7 +166,7 @@ impl Local {
     /// its count.
     #[inline(always)]
     pub(crate) fn run_next(&self) -> Option<Ended> {
-        if self.registry.wait_policy.order == SpawnOrder::Fifo {
+        if self.shared.wait_policy.order == SpawnOrder::Fifo {
             let task = self.oldest_own()?;
             let _own = self.own_from_here();
             return Some(execute(self.watch.runs(Activity::OwnTask), || task.run()));
@@ -181,7 +181,7 @@ impl Local {
     #[inline(always)]
     pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
         let Watch { counters, track, .. } = &**self.watch;
-        if !track.is_on() && self.registry.wait_policy.order == SpawnOrder::Lifo {
+        if !track.is_on() && self.shared.wait_policy.order == SpawnOrder::Lifo {
             run_each(&self.spawns, |task| {
                 counters.tasks.up();
                 next(execute((), || task.run())) && !track.is_on()
@@ -203,8 +203,8 @@ impl Local {
     /// Works until the pool has ended and nothing is left to do here: what this worker has pushed for a scope of a thread that the pool
     /// uses, nobody else may ever take.
     pub(crate) fn main_loop(&self) {
-        let finished = || self.registry.has_ended() && self.spawns.is_empty();
-        let search = if self.registry.begins_asleep(self.index) {
+        let finished = || self.shared.has_ended() && self.spawns.is_empty();
+        let search = if self.shared.begins_asleep(self.index) {
             Unrestricted::asleep()
         } else {
             Unrestricted::idle()
@@ -214,16 +214,16 @@ impl Local {
 
     /// What a spare worker's thread does.
     pub(crate) fn spare_loop(&self) {
-        let registry = &self.registry;
-        let slot = self.index - registry.threads;
-        while let Some(loan) = registry.spares.next_loan(slot) {
+        let shared = &self.shared;
+        let slot = self.index - shared.threads;
+        while let Some(loan) = shared.spares.next_loan(slot) {
             // Acquire: pairs with the lender's return. Line S5.
             let over = || loan.load(Ordering::Acquire) != 0;
             self.work_for_lender(&over);
             loop {
                 self.answer_calls();
                 self.hand_over();
-                if registry.spares.come_back(slot, || self.slot().calls.is_empty()) {
+                if shared.spares.come_back(slot, || self.slot().calls.is_empty()) {
                     break;
                 }
             }
@@ -238,8 +238,8 @@ impl Local {
 
     /// This worker, as the others see it.
     #[inline]
-    pub(crate) fn remote(&self) -> &WorkerSlot {
-        &self.registry.workers[self.index]
+    pub(crate) fn slot(&self) -> &WorkerSlot {
+        &self.shared.workers[self.index]
     }
 
     /// Whether it has spawned tasks that have not started, or joins that are not complete.
@@ -296,10 +296,10 @@ impl Local {
         token: impl Fn() -> Worker<'w>,
     ) {
         self.backoff.waits();
-        let policy = self.registry.wait_policy;
+        let policy = self.shared.wait_policy;
         let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
-            let may_no_more = || done() || self.registry.has_awaitable();
+            let may_no_more = || done() || self.shared.has_awaitable();
             self.work_until(&may_no_more, thief, &token, Unrestricted::wait());
             if done() {
                 return;
@@ -322,7 +322,7 @@ impl Local {
         if self.guest.is_some() {
             return self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Taken));
         }
-        let may_no_more = || done() || self.registry.has_awaitable();
+        let may_no_more = || done() || self.shared.has_awaitable();
         while !done() {
             self.work_until(&may_no_more, &|| None, || self.token(), Unrestricted::wait());
             self.wait_beside(done, begin);
@@ -361,14 +361,14 @@ impl Local {
         victim: usize,
         take: impl FnOnce(&'l WorkerSlot) -> Option<T>,
     ) -> Option<T> {
-        let slot = &self.registry.workers[victim];
-        let Some(place) = self.registry.to_claim(victim) else {
+        let slot = &self.shared.workers[victim];
+        let Some(place) = self.shared.to_claim(victim) else {
             return take(slot);
         };
         if !slot.has_visible_work() {
             return None;
         }
-        let _claimed = self.registry.sleep.claim(place)?;
+        let _claimed = self.shared.sleep.claim(place)?;
         take(slot)
     }
 
@@ -376,16 +376,16 @@ impl Local {
     /// has private forks or spawned tasks and does not come back to its deque.
     #[cold]
     fn expose_any(&self, victim: usize) -> bool {
-        let spawns = &self.registry.workers[victim].spawns;
-        !self.registry.is_left_alone(victim)
+        let spawns = &self.shared.workers[victim].spawns;
+        !self.shared.is_left_alone(victim)
             && (self.expose_forks(victim) || self.has_exposed(victim, spawns.expose()))
     }
 
     /// [`expose_any`](Local::expose_any), for a worker that takes nothing but forks.
     #[cold]
     fn expose_forks(&self, victim: usize) -> bool {
-        let forks = &self.registry.workers[victim].forks;
-        !self.registry.is_left_alone(victim) && self.has_exposed(victim, forks.expose())
+        let forks = &self.shared.workers[victim].forks;
+        !self.shared.is_left_alone(victim) && self.has_exposed(victim, forks.expose())
     }
 
     /// Whether something of the victim's can be stolen now.
@@ -396,7 +396,7 @@ impl Local {
         }
         let done = exposure == Exposure::Done;
         if done {
-            self.registry.wake_policy.exposed();
+            self.shared.wake_policy.exposed();
         }
         done
     }
@@ -407,7 +407,7 @@ impl Local {
     fn make_room_for(&self, victim: usize) {
         let foreign = self.resident.get() || self.guest.is_some();
         if !foreign
-            && self.registry.workers[victim].watch.was_here()
+            && self.shared.workers[victim].watch.was_here()
             && let Some(mut me) = Mover::me(None)
         {
             me.makes_way();
@@ -442,14 +442,14 @@ impl Local {
     fn run_of_burst(&self) {
         let goes_on = |_: &u32| !self.has_own_tasks() && !self.is_called();
         for _ in (0..AT_ONCE).take_while(goes_on) {
-            let Some(task) = self.registry.injected_of_burst() else { return };
+            let Some(task) = self.shared.injected_of_burst() else { return };
             self.run(Work::Task(task, Activity::InjectedTask), self.token());
         }
     }
 
     /// Whether something has come that goes before other tasks from outside.
     fn is_called(&self) -> bool {
-        self.slot().has_mail() || self.registry.has_urgent()
+        self.slot().has_mail() || self.shared.has_urgent()
     }
 
     fn run(&self, work: Work<'_>, worker: Worker<'_>) {
@@ -463,7 +463,7 @@ impl Local {
                 self.watch.is_here();
                 let running = self.watch.runs(kind);
                 execute(running, || half::run_stolen(&stolen, self.index, worker));
-                self.registry.sleep.wake(victim);
+                self.shared.sleep.wake(victim);
             }
         }
     }

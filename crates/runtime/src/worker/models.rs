@@ -203,17 +203,17 @@ impl Pool {
             || forks.any(|(index, forks)| forks.shared() != 0 && taken(index))
     }
 
-    /// `Registry::to_claim`.
+    /// `PoolShared::to_claim`.
     fn to_claim(&self, victim: usize) -> Option<usize> {
         if self.workers == 1 { victim.checked_sub(self.workers) } else { None }
     }
 
-    /// `Registry::is_left_alone`.
+    /// `PoolShared::is_left_alone`.
     fn is_left_alone(&self, victim: usize) -> bool {
         self.to_claim(victim).is_some_and(|place| self.sleep.is_guest_awake(place))
     }
 
-    /// `Registry::leaves_alone`.
+    /// `PoolShared::leaves_alone`.
     fn leaves_alone(&self) -> Places {
         if self.workers == 1 { self.sleep.leaves_theirs_to_guests() } else { Places::NONE }
     }
@@ -256,7 +256,7 @@ impl Pool {
         Some(result)
     }
 
-    /// `Registry::relieve`.
+    /// `PoolShared::relieve`.
     fn relieve(&self, me: usize) {
         if self.left != Left::LookOfTheGuest {
             self.request_everywhere(me);

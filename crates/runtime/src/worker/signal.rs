@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::shared::Registry;
+use crate::shared::PoolShared;
 use crate::system::process::ProcessGuard;
 use crate::worker::current::Local;
 use crate::worker::give_way::GiveWay;
@@ -32,7 +32,7 @@ struct Inner {
 
 enum Waiter {
     /// A worker of this pool, by its index.
-    Worker(Arc<Registry>, usize),
+    Worker(Arc<PoolShared>, usize),
     /// Any other thread.
     Thread(Thread),
 }
@@ -46,7 +46,7 @@ impl Signal {
     /// A signal for this thread, which is the worker `local`, if it is one.
     pub(crate) fn new(local: Option<&Local>) -> Signal {
         let waiter = match local {
-            Some(local) => Waiter::Worker(Arc::clone(&local.registry), local.index),
+            Some(local) => Waiter::Worker(Arc::clone(&local.shared), local.index),
             None => Waiter::Thread(thread::current()),
         };
         Signal(Arc::new(Inner { set: Word::new(0), process_guard: ProcessGuard::here(), waiter }))
@@ -61,7 +61,7 @@ impl Signal {
             return;
         }
         match &self.0.waiter {
-            Waiter::Worker(registry, index) => registry.sleep.wake(*index),
+            Waiter::Worker(shared, index) => shared.sleep.wake(*index),
             Waiter::Thread(thread) => thread.unpark(),
         }
     }

@@ -25,7 +25,7 @@ use std::marker::PhantomData;
 use std::ptr;
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use crate::shared::{OpenPool, Registry};
+use crate::shared::{OpenPool, PoolShared};
 use crate::task::frame::Address;
 use crate::task::panic::{catch, dispose};
 use crate::task::value::{Ended, Fresh};
@@ -56,7 +56,7 @@ pub(crate) struct Base<'scope> {
 /// Where a scope's tasks are counted, and who waits for them.
 pub(crate) struct Tally {
     pending: Pending,
-    registry: Arc<Registry>,
+    shared: Arc<PoolShared>,
     waiter: Waiter,
 }
 
@@ -108,7 +108,7 @@ impl Base<'_> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Any + Send>>> {
-        self.tally.registry.process_guard.lock(&self.panic)
+        self.tally.shared.process_guard.lock(&self.panic)
     }
 }
 
@@ -118,24 +118,24 @@ impl Tally {
     pub(crate) fn new(local: &Local) -> Tally {
         Tally {
             pending: Pending::new(local),
-            registry: Arc::clone(&local.registry),
+            shared: Arc::clone(&local.shared),
             waiter: Waiter::Own(local.index),
         }
     }
 
     /// For a scope that this thread opens in a pool that it is no worker of; it may be one of
     /// another.
-    pub(crate) fn outside(registry: &Arc<Registry>, local: Option<&Local>) -> Tally {
+    pub(crate) fn outside(shared: &Arc<PoolShared>, local: Option<&Local>) -> Tally {
         Tally {
             pending: Pending::with_body(),
-            registry: Arc::clone(registry),
+            shared: Arc::clone(shared),
             waiter: Waiter::Outside(Signal::new(local)),
         }
     }
 
     /// The pool whose workers run the scope's tasks.
-    pub(crate) fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    pub(crate) fn shared(&self) -> &Arc<PoolShared> {
+        &self.shared
     }
 
     /// Counts a task, and sends it to its destination.
@@ -187,7 +187,7 @@ impl Tally {
         F: FnOnce() -> Ended + Send,
     {
         match local {
-            Some(local) if ptr::eq(&raw const *local.registry, &raw const *self.registry) => {
+            Some(local) if ptr::eq(&raw const *local.shared, &raw const *self.shared) => {
                 self.pending.add(Some(local));
                 match destination {
                     Destination::Own => local.spawn_fresh(task),
@@ -198,10 +198,10 @@ impl Tally {
                 }
             }
             _ => {
-                self.registry.process_guard.check();
+                self.shared.process_guard.check();
                 self.pending.add(None);
                 match destination {
-                    Destination::Own | Destination::InOrder(_) => self.registry.inject(task.task()),
+                    Destination::Own | Destination::InOrder(_) => self.shared.inject(task.task()),
                     Destination::To(index, pool) => pool.post(index, task.task()),
                 }
             }
@@ -220,23 +220,23 @@ impl Tally {
         let pending = unsafe { &(*tally).pending };
         if !pending.remove_own(local) {
             // SAFETY: by this function's contract.
-            unsafe { Tally::ended_away(tally, &local.registry) };
+            unsafe { Tally::ended_away(tally, &local.shared) };
         }
     }
 
     /// One task more, until the value is dropped, by any thread.
     pub(crate) fn hold(&self) -> Held {
         self.pending.add(None);
-        Held { tally: Address::new(self), registry: Arc::clone(&self.registry) }
+        Held { tally: Address::new(self), shared: Arc::clone(&self.shared) }
     }
 
-    /// [`ended`](Tally::ended), where the task is counted in the word. `registry` is that of the scope's pool.
+    /// [`ended`](Tally::ended), where the task is counted in the word. `shared` is that of the scope's pool.
     ///
     /// # Safety
     ///
     /// As for `ended`.
     #[inline(never)]
-    unsafe fn ended_away(tally: *const Tally, registry: &Registry) {
+    unsafe fn ended_away(tally: *const Tally, shared: &PoolShared) {
         // Copied out, since the scope may be gone by the time it is needed.
         // SAFETY: the task is still counted, so the scope still stands.
         let waiter = match unsafe { &(*tally).waiter } {
@@ -249,8 +249,8 @@ impl Tally {
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
             match waiter {
-                // The scope's own registry may go with it; the caller's is the same, and stays.
-                Waiter::Own(index) => registry.sleep.wake(index),
+                // The scope's own `PoolShared` may go with it; the caller's is the same, and stays.
+                Waiter::Own(index) => shared.sleep.wake(index),
                 Waiter::Outside(signal) => signal.set(),
             }
         }
@@ -258,7 +258,7 @@ impl Tally {
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
     fn wait_as_owner(&self, local: &Local) {
-        if local.nesting_depth.is_deep() || local.registry.has_awaitable() {
+        if local.nesting_depth.is_deep() || local.shared.has_awaitable() {
             // It begins nothing that was there before the scope.
             local.run_above(self.pending.below);
         } else {
@@ -348,20 +348,20 @@ impl Local {
 /// A task of a scope, which does not end before it.
 pub(crate) struct Held {
     tally: Address<Tally>,
-    registry: Arc<Registry>,
+    shared: Arc<PoolShared>,
 }
 
 impl Held {
     /// That of the scope's pool.
-    pub(crate) fn registry(&self) -> &Arc<Registry> {
-        &self.registry
+    pub(crate) fn shared(&self) -> &Arc<PoolShared> {
+        &self.shared
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         // SAFETY: it was counted in the word when it was made, and is taken off once, here.
-        unsafe { Tally::ended_away(self.tally.address(), &self.registry) };
+        unsafe { Tally::ended_away(self.tally.address(), &self.shared) };
     }
 }
 

@@ -5,7 +5,7 @@ use std::ptr;
 use std::time::Duration;
 
 use super::{Local, Work, execute};
-use crate::shared::Registry;
+use crate::shared::PoolShared;
 use crate::shared::waiting::Waiting;
 use crate::stats::track::Activity;
 use crate::task::value::Task;
@@ -47,9 +47,9 @@ impl Search<Local> for Restricted {
     fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32) {
         if let Work::Fork(_, victim, _) = *work
             && looks != 0
-            && local.registry.workers[victim].forks.shared() != 0
+            && local.shared.workers[victim].forks.shared() != 0
         {
-            local.registry.sleep.call_follower(victim);
+            local.shared.sleep.call_follower(victim);
         }
     }
 
@@ -65,10 +65,10 @@ impl Search<Local> for Restricted {
     ) -> Option<u32> {
         let _sleeping = local.watch.sleeps();
         let _dozing = local.dozes();
-        let over = local.registry.sleep.sleep_following(local.index, self.time, || {
-            let registry = &local.registry;
+        let over = local.shared.sleep.sleep_following(local.index, self.time, || {
+            let shared = &local.shared;
             let shares = |link: usize| {
-                registry.workers[link].forks.shared() != 0 && !registry.is_left_alone(link)
+                shared.workers[link].forks.shared() != 0 && !shared.is_left_alone(link)
             };
             done() || local.slot().has_mail() || chain(local, thief).any(shares)
         });
@@ -79,7 +79,7 @@ impl Search<Local> for Restricted {
 impl Local {
     /// Whether waits for handles and calls are to take nothing.
     pub(crate) fn is_still(&self) -> bool {
-        self.blocks.get() || self.registry.wait_policy.waiting == Waiting::Sleep
+        self.blocks.get() || self.shared.wait_policy.waiting == Waiting::Sleep
     }
 
     /// Waits for a handle, or for a call of this worker's own into a pool, until `done`. `begin` runs what it waits for, if it may and that
@@ -106,11 +106,11 @@ impl Local {
         let mut takes = false;
         while !done() {
             if !takes {
-                let begun = self.registry.tasks_begun();
+                let begun = self.shared.tasks_begun();
                 let search = Restricted { own: Own::Left, time: Some(patience.time()) };
                 self.work_until(done, &|| None, || self.token(), search);
-                let nobody_else = self.registry.leaves_it_to(self.index);
-                takes = patience.ends(nobody_else, self.registry.tasks_begun() == begun);
+                let nobody_else = self.shared.leaves_it_to(self.index);
+                takes = patience.ends(nobody_else, self.shared.tasks_begun() == begun);
                 continue;
             }
             let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
@@ -133,7 +133,7 @@ impl Local {
     /// has pushed: see "Tasks beside each other" in `waiting`.
     #[cold]
     pub(super) fn wait_beside(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
-        let over = || done() || !self.registry.has_awaitable();
+        let over = || done() || !self.shared.has_awaitable();
         if over() {
             return;
         }
@@ -144,11 +144,11 @@ impl Local {
                 self.run(Work::Task(task, Activity::OwnTask), self.token());
                 continue;
             }
-            let begun = self.registry.tasks_begun();
+            let begun = self.shared.tasks_begun();
             let search = Restricted { own: Own::Left, time: Some(patience.time()) };
             self.work_until(&over, &|| None, || self.token(), search);
-            let nobody_else = self.registry.leaves_it_to(self.index);
-            if over() || !nobody_else || self.registry.tasks_begun() != begun {
+            let nobody_else = self.shared.leaves_it_to(self.index);
+            if over() || !nobody_else || self.shared.tasks_begun() != begun {
                 continue;
             }
             let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
@@ -180,11 +180,11 @@ impl Local {
 
     /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread, when it is to take nothing else, or nothing that
     /// it does not need, and with some of the call stack left; one `in_order` not before its turn, if that comes.
-    pub(crate) fn begins(&self, pool: &Registry, in_order: bool) -> bool {
-        ptr::eq(&raw const *self.registry, pool)
+    pub(crate) fn begins(&self, pool: &PoolShared, in_order: bool) -> bool {
+        ptr::eq(&raw const *self.shared, pool)
             && self.guest.is_none()
             && (self.is_still()
-                || self.registry.has_awaitable()
+                || self.shared.has_awaitable()
                 || !in_order && self.nesting_depth.is_deep())
             && !self.nesting_depth.is_at_its_end()
     }
