@@ -12,7 +12,7 @@
 use poach_memory::Ordering;
 
 use crate::shared::spares::Loan;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
 ///
@@ -43,7 +43,7 @@ use crate::worker::current::Local;
 /// With `f`'s payload, if `f` panics.
 #[doc(alias = "block_in_place")]
 pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let _answers = local.map(Answers);
         let _still = local.map(|local| local.set_blocks(true));
         let _loan = local.and_then(Lent::new);
@@ -57,13 +57,13 @@ pub fn blocking<R>(f: impl FnOnce() -> R) -> R {
 
 /// A spare that works for a worker that blocks, until dropped.
 struct Lent<'l> {
-    local: &'l Local,
+    local: &'l WorkerThread,
     loan: Loan,
     slot: usize,
 }
 
 impl<'l> Lent<'l> {
-    fn new(local: &'l Local) -> Option<Lent<'l>> {
+    fn new(local: &'l WorkerThread) -> Option<Lent<'l>> {
         let shared = &local.shared;
         if !shared.has_spares() || local.is_guest() {
             return None;
@@ -84,7 +84,7 @@ impl Drop for Lent<'_> {
 }
 
 /// Answers calls when it is dropped, after the loan: interrupts wait for workers that block.
-struct Answers<'l>(&'l Local);
+struct Answers<'l>(&'l WorkerThread);
 
 impl Drop for Answers<'_> {
     fn drop(&mut self) {

@@ -13,7 +13,7 @@ use crate::pool::global;
 use crate::scope::{self, Scope, ScopeFifo};
 use crate::shared::PoolShared;
 use crate::task::value::Task;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::tally::{Destination, ScopeKind, Tally};
 
 /// Which worker a broadcast's closure runs on.
@@ -27,7 +27,7 @@ pub struct BroadcastContext<'a> {
 impl BroadcastContext<'_> {
     /// Calls `f` with the context of this thread, which is a worker.
     pub(crate) fn with<R>(f: impl FnOnce(BroadcastContext<'_>) -> R) -> R {
-        let (index, threads) = Local::with(|local| {
+        let (index, threads) = WorkerThread::with(|local| {
             let local = local.expect("a broadcast runs on workers");
             (local.index, local.shared.threads)
         });
@@ -133,7 +133,7 @@ where
 /// [use](crate::Builder::use_current_thread), after it was dropped, and in an exit handler.
 #[doc(alias = "TOGETHER")]
 pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => broadcast_in(&local.shared, f),
         None => broadcast_in(global().shared(), f),
     })
@@ -153,7 +153,7 @@ pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R
 ///
 /// As `broadcast`, if the pool has ended.
 pub fn spawn_broadcast(f: impl Fn(BroadcastContext<'_>) + Send + Sync + 'static) {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => spawn_broadcast_in(&local.shared, f),
         None => spawn_broadcast_in(global().shared(), f),
     });

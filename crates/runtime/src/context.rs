@@ -2,7 +2,7 @@
 
 use crate::pool::build_error::MAX_THREADS;
 use crate::pool::global;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// What a yield came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -42,14 +42,14 @@ impl Yield {
 /// # Ok::<(), poach::BuildError>(())
 /// ```
 pub fn yield_now() -> Option<Yield> {
-    Local::with(|local| local.map(|local| Yield::of(local.run_any())))
+    WorkerThread::with(|local| local.map(|local| Yield::of(local.run_any())))
 }
 
 /// [`yield_now`], but runs only tasks that this worker itself has spawned.
 ///
 /// Pending halves of a [`join`](crate::join()) are not spawned tasks, and are left to their join.
 pub fn yield_local() -> Option<Yield> {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         local.map(|local| {
             local.answer_calls();
             Yield::of(!local.nesting_depth.refuses_yield() && local.run_own())
@@ -66,7 +66,7 @@ pub fn yield_local() -> Option<Yield> {
 /// # Ok::<(), poach::BuildError>(())
 /// ```
 pub fn current_num_threads() -> usize {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => local.shared.threads,
         None => global().threads(),
     })
@@ -78,7 +78,7 @@ pub fn current_num_threads() -> usize {
 /// higher one, and so has a thread from outside while it runs a region (see [`Builder::callers`](crate::Builder::callers)). All are below
 /// [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its index as long as it lives, a thread from outside as long as the region lasts.
 pub fn current_thread_index() -> Option<usize> {
-    Local::with(|local| local.map(|local| local.index))
+    WorkerThread::with(|local| local.map(|local| local.index))
 }
 
 /// Whether this worker has tasks of its own that have not ended: spawned ones not yet started, or
@@ -86,7 +86,7 @@ pub fn current_thread_index() -> Option<usize> {
 ///
 /// A task may ask this to decide whether to spawn more. The answer is an estimate: others steal meanwhile.
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
-    Local::with(|local| local.map(Local::has_pending_tasks))
+    WorkerThread::with(|local| local.map(WorkerThread::has_pending_tasks))
 }
 
 /// The largest number of workers that a pool can have: [`MAX_THREADS`].

@@ -14,7 +14,7 @@ use poach_memory::Machine;
 
 use crate::join::wait_until_done;
 use crate::task::token::{Head, Worker};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
 /// What a [`Worker`] is the address of.
@@ -121,7 +121,7 @@ impl Drop for Wake {
 ///
 /// If `begin` does. In a process forked since; on a worker's thread such a wait ends the process.
 pub fn wait(begin: impl FnOnce(Wake)) {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let signal = Signal::new(local);
         begin(Wake(signal.clone()));
         signal.wait_still(local);

@@ -11,7 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
 pub use error::JoinError;
@@ -33,7 +33,7 @@ struct Handle<'t, R> {
 impl<R> Handle<'_, R> {
     fn join(self) -> Outcome<R> {
         self.packet.process_guard().check();
-        Local::with(|local| {
+        WorkerThread::with(|local| {
             if local.is_some_and(|local| self.packet.run_on(local)) {
                 return;
             }

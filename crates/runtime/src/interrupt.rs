@@ -52,7 +52,7 @@ use crate::shared::{Frame, OpenPool, PoolShared, Spawns};
 use crate::task::frame::Shared;
 use crate::task::panic::catch;
 use crate::task::value::Task;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
 /// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
@@ -101,7 +101,7 @@ use crate::worker::signal::Signal;
 /// With `f`'s payload, when all have resumed. If the system refuses the frame's memory. As [`broadcast`](crate::broadcast()), if the pool
 /// has ended.
 pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => interrupt_on(local, f),
         None => global().interrupt(f),
     })
@@ -110,7 +110,7 @@ pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
 /// A point at which this thread, if it is a worker, can be [interrupted](interrupt). If nobody interrupts it, this is a load.
 #[inline]
 pub fn check() {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         if let Some(local) = local {
             local.answer_calls();
         }
@@ -120,7 +120,7 @@ pub fn check() {
 /// Interrupts a pool that this thread is no worker of; it may be one of another.
 pub(crate) fn interrupt_from<R: Send>(
     shared: &Arc<PoolShared>,
-    local: Option<&Local>,
+    local: Option<&WorkerThread>,
     f: impl FnOnce() -> R + Send,
 ) -> R {
     let open = shared.keep_open();
@@ -141,7 +141,7 @@ pub(crate) fn interrupt_from<R: Send>(
     }
 }
 
-fn interrupt_on<R>(local: &Local, f: impl FnOnce() -> R) -> R {
+fn interrupt_on<R>(local: &WorkerThread, f: impl FnOnce() -> R) -> R {
     let shared = &local.shared;
     let open = shared.keep_open();
     let frame = loop {
@@ -272,12 +272,12 @@ impl Interruption {
     }
 
     /// Makes this thread a worker of the frame for as long as `f` runs.
-    fn visit<R>(&self, index: usize, f: impl FnOnce(&Local) -> R) -> R {
+    fn visit<R>(&self, index: usize, f: impl FnOnce(&WorkerThread) -> R) -> R {
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
         let owner = owners[index].take().expect("a worker comes once");
         drop(owners);
-        let visitor = Local::new(Arc::clone(&self.shared), index, owner);
-        Local::with(|below| {
+        let visitor = WorkerThread::new(Arc::clone(&self.shared), index, owner);
+        WorkerThread::with(|below| {
             if let Some(below) = below {
                 visitor.nesting_depth.stack.set(below.nesting_depth.stack.get());
             }

@@ -27,7 +27,7 @@
 //! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and takes that worker's stack for
 //! the token's. The two are the same: a thread that becomes another worker on top of one (in an interrupt, or by
 //! [`ThreadBuilder::run`](crate::ThreadBuilder::run) in a task) does so as the first half of a fork of its own
-//! ([`Local::enter`]), so that every token of the stack below stands below its top until that is over.
+//! ([`WorkerThread::enter`]), so that every token of the stack below stands below its top until that is over.
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
@@ -40,7 +40,7 @@ use crate::pool::{ThreadPool, global};
 use crate::task::half::{Slot, descriptor, is_done, take_half, take_outcome};
 use crate::task::panic::{Kept, Outcome, quietly};
 use crate::task::token::{Head, Worker};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
@@ -112,7 +112,7 @@ where
     RA: Send,
     RB: Send,
 {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) if const { fits_registers::<A, B, RA, RB>() } => outlined_here(local, a, b),
         Some(local) => fork_here(local, a, b),
         None => pool().enter(|| join(a, b)),
@@ -122,7 +122,7 @@ where
 /// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see `outlined`
 /// in `job/fork.rs`.
 #[inline(never)]
-fn outlined_here<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
+fn outlined_here<A, B, RA, RB>(local: &WorkerThread, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -133,7 +133,7 @@ where
 
 /// [`join`] on a worker.
 #[inline(always)]
-fn fork_here<A, B, RA, RB>(local: &Local, a: A, b: B) -> (RA, RB)
+fn fork_here<A, B, RA, RB>(local: &WorkerThread, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce() -> RA,
     B: FnOnce() -> RB + Send,
@@ -214,10 +214,10 @@ where
     RA: Send,
     RB: Send,
 {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => {
             let caller = address(Some(local));
-            let migrated = move || Local::with(address) != caller;
+            let migrated = move || WorkerThread::with(address) != caller;
             fork_here(local, || a(FnContext::new(false)), move || b(FnContext::new(migrated())))
         }
         None => pool().join_context(a, b),
@@ -225,7 +225,7 @@ where
 }
 
 /// Tells the workers that there are at a time apart.
-fn address(local: Option<&Local>) -> usize {
+fn address(local: Option<&WorkerThread>) -> usize {
     local.map_or(0, |local| std::ptr::from_ref(local).addr())
 }
 
@@ -237,7 +237,7 @@ where
     RA: Send,
     RB: Send,
 {
-    let here = || Local::with(|local| local.map(|local| local.index));
+    let here = || WorkerThread::with(|local| local.map(|local| local.index));
     // Both halves run in one pool, so the index says which thread it is.
     let caller = here();
     join(|| a(FnContext::new(migrated)), || b(FnContext::new(migrated || here() != caller)))
@@ -254,7 +254,7 @@ where
 /// assert_eq!((a, b), (42, "answers"));
 /// ```
 pub fn worker<R: Send>(f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => f(local.token()),
         None => global().run(f),
     })
@@ -519,7 +519,7 @@ where
     R: Send,
 {
     // An unwinding half has popped what it had pushed, so the topmost task is the second half.
-    let head = Local::with(|local| own(local).topmost_task());
+    let head = WorkerThread::with(|local| own(local).topmost_task());
     // SAFETY: this thread owns the stack, and `join` has pushed this at `head`.
     match unsafe { head.pop() } {
         Popped::Own => {
@@ -563,14 +563,14 @@ pub(crate) fn wait_until_done(head: Head) {
         let status = slot.status().load(Ordering::Relaxed);
         ((status >> Status::THIEF_SHIFT) as usize).checked_sub(1)
     };
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let local = own(local);
         // SAFETY: `above` is the top while this worker waits.
         local.wait(&done, &thief, || unsafe { Worker::new(above) });
     });
 }
 
-fn own(local: Option<&Local>) -> &Local {
+fn own(local: Option<&WorkerThread>) -> &WorkerThread {
     local.expect("a worker's token is used on its own thread")
 }
 

@@ -17,7 +17,7 @@ use crate::shared::{Priority, PoolShared, WorkerSlot};
 use crate::spawn;
 use crate::stats::Stats;
 use crate::stats::counters::Counters;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 impl ThreadPool {
     /// [`join`](crate::join()) in this pool: on a thread that is no worker `a` runs there,
@@ -173,7 +173,7 @@ impl ThreadPool {
     ///
     /// As it does.
     pub fn interrupt<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        Local::with(|local| match local {
+        WorkerThread::with(|local| match local {
             Some(own) if own.shared.serves(self.shared()) => interrupt::interrupt(f),
             _ => interrupt::interrupt_from(self.shared(), local, f),
         })
@@ -262,12 +262,12 @@ impl ThreadPool {
     }
 
     fn is_here(&self) -> bool {
-        Local::with(|local| local.is_some_and(|local| local.shared.serves(self.shared())))
+        WorkerThread::with(|local| local.is_some_and(|local| local.shared.serves(self.shared())))
     }
 
     /// Calls `f` with what this pool's workers share, or with that of the frame that this thread works for.
     fn here<R>(&self, f: impl FnOnce(&Arc<PoolShared>) -> R) -> R {
-        Local::with(|local| {
+        WorkerThread::with(|local| {
             let local = local.filter(|local| local.shared.serves(self.shared()));
             f(local.map_or(self.shared(), |local| &local.shared))
         })

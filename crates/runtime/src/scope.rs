@@ -11,7 +11,7 @@ use std::sync::Arc;
 use crate::pool::global;
 use crate::shared::PoolShared;
 use crate::task::panic::{catch, dispose};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::fifo::Fifo;
 use crate::worker::tally::{Base, Destination, ScopeKind, Tally};
 
@@ -58,7 +58,7 @@ where
     F: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => open(Tally::new(local), Some(local), Scope::new, f),
         None => global().enter(|| scope(f)),
     })
@@ -94,7 +94,7 @@ where
     F: FnOnce(&ScopeFifo<'scope>) -> R + Send,
     R: Send,
 {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => open(Tally::new(local), Some(local), ScopeFifo::new, f),
         None => global().enter(|| scope_fifo(f)),
     })
@@ -148,7 +148,7 @@ where
     S: ScopeKind<'scope>,
     F: FnOnce(&S) -> R,
 {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let worker = local.filter(|local| shared.is_none_or(|pool| local.shared.serves(pool)));
         if let Some(local) = worker {
             return open(Tally::new(local), Some(local), form, f);
@@ -175,7 +175,7 @@ pub(crate) fn in_place_fifo_in<'scope, R>(
 
 fn open<'scope, S, F, R>(
     tally: Tally,
-    local: Option<&Local>,
+    local: Option<&WorkerThread>,
     form: impl FnOnce(Base<'scope>) -> S,
     f: F,
 ) -> R

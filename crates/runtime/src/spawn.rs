@@ -8,7 +8,7 @@ use crate::pool::global;
 use crate::shared::{OpenPool, Priority, PoolShared};
 use crate::sleep::Caller;
 use crate::task::value::{Ended, Fresh};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// Starts a task in the background and returns its handle at once. `f` runs on one of the own threads of the calling worker's pool, or, if the
 /// caller is no worker, of the global pool.
@@ -105,7 +105,7 @@ pub fn spawn_detached_fifo(f: impl FnOnce() + Send + 'static) {
 
 /// Calls `f` with the pool of this thread's worker, or with the global one.
 fn in_current<R>(f: impl FnOnce(&Arc<PoolShared>) -> R) -> R {
-    Local::with(|local| match local {
+    WorkerThread::with(|local| match local {
         Some(local) => f(&local.shared),
         None => f(global().shared()),
     })
@@ -125,7 +125,7 @@ enum Destination {
 impl Destination {
     /// Takes a task that way, from the worker of the pool that this thread is, if it is one.
     #[inline(always)]
-    fn take<R, F>(self, shared: &PoolShared, local: Option<&Local>, task: Fresh<F>)
+    fn take<R, F>(self, shared: &PoolShared, local: Option<&WorkerThread>, task: Fresh<F>)
     where
         R: Into<Ended>,
         F: FnOnce() -> R + Send,
@@ -175,7 +175,7 @@ pub(crate) fn spawn_detached_fifo_in(pool: &Arc<PoolShared>, f: impl FnOnce() + 
 /// Makes a task of `f` that has no handle.
 #[inline(always)]
 fn let_go(pool: &Arc<PoolShared>, f: impl FnOnce() + Send + 'static, destination: Destination) {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let local = local.filter(|local| local.shared.serves(pool));
         // As in `hand_out`.
         let shared = local.map_or(pool, |local| &local.shared);
@@ -197,7 +197,7 @@ fn hand_out<R: Send + 'static, H: TaskContext>(
     f: impl FnOnce() -> R + Send + 'static,
     destination: Destination,
 ) -> JoinHandle<R> {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let local = local.filter(|local| local.shared.serves(pool));
         // A worker that has been interrupted spawns for what it was interrupted for.
         let shared = local.map_or(pool, |local| &local.shared);

@@ -22,7 +22,7 @@ use crate::shared::handlers::Handlers;
 use crate::shared::{Awaitable, OpenPool, PoolShared};
 use crate::system::process::ProcessGuard;
 use crate::task::panic::catch;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 use crate::worker::tally::Held;
 
@@ -72,7 +72,7 @@ pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
     fn process_guard(&self) -> ProcessGuard;
     fn is_finished(&self) -> bool;
     /// The worker `local` waits for the task: runs it, if it has not begun, and this one may. Returns whether it did.
-    fn run_on(&self, local: &Local) -> bool;
+    fn run_on(&self, local: &WorkerThread) -> bool;
     /// Ends a task that has not started as cancelled.
     fn cancel(&self) -> bool;
     /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
@@ -225,7 +225,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
             && matches!(self.lock().state, State::Ended(_) | State::Taken)
     }
 
-    fn run_on(&self, local: &Local) -> bool {
+    fn run_on(&self, local: &WorkerThread) -> bool {
         let begun = {
             let mut inner = self.lock();
             let lets = |(_, context): &(F, H)| local.begins(context.shared(), H::IN_ORDER);

@@ -13,7 +13,7 @@ use crate::parallel::items::Items;
 use crate::parallel::items::sealed::Piece;
 use crate::scope::Scope;
 use crate::task::token::Worker;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// Iterations between two looks never get more than this part of what is left.
 const PART: usize = 8;
@@ -165,7 +165,7 @@ where
 /// and would find none here.
 #[inline]
 fn look_round() -> bool {
-    Local::with(|local| {
+    WorkerThread::with(|local| {
         let local = local.expect("a worker's token is used on its own thread");
         local.answer_calls();
         local.shared.sleep.is_anybody_hungry() && local.slot().forks.shared() == 0

@@ -21,7 +21,7 @@ use crate::stats::watch::Watch;
 use crate::system::process::PerProcess;
 use crate::system::reserved::Reserved;
 use crate::topology::{Placement, Topology};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;
@@ -235,7 +235,7 @@ pub(crate) fn allocate(
     let slots = plan.slots();
     let PoolConfig { threads, guests, asleep, task_stacks, wait_policy } = config;
     let asleep = if is_answered { asleep } else { 0..0 };
-    let parking = (0..slots).map(|_| ThreadParking::new(Local::called)).collect();
+    let parking = (0..slots).map(|_| ThreadParking::new(WorkerThread::called)).collect();
     let sleep = Arc::new(Sleep::new(parking, guests, wait_policy.waiting.reach(slots)));
     let wake_policy = Arc::new(WakePolicy::new());
     let mut owners = Vec::with_capacity(slots);

@@ -23,7 +23,7 @@ use crate::shared::{SpawnOrder, WaitPolicy};
 use crate::sleep::guests;
 use crate::system::affinity;
 use crate::topology::{Placement, Topology};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// Threads from outside that may work for a pool at the same time, unless the builder says otherwise.
 const CALLERS: usize = 4;
@@ -374,7 +374,7 @@ impl<'h> Builder<'h> {
         if !(1..=MAX_THREADS).contains(&own) {
             return Err(BuildError::Threads(own));
         }
-        if self.use_current_thread && Local::with(|local| local.is_some()) {
+        if self.use_current_thread && WorkerThread::with(|local| local.is_some()) {
             return Err(BuildError::CurrentThreadInPool);
         }
         let anywhere = self.pin == Placement::Anywhere;

@@ -1,30 +1,30 @@
 //! Threads from outside that work for a pool: a worker of their own for as long.
 //!
-//! A place has what a worker has, but for a thread: a slot in the pool, with deques, and a [`Local`]. The thread that has
-//! taken the place's bit ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `Local`, until it gives the bit back.
+//! A place has what a worker has, but for a thread: a slot in the pool, with deques, and a [`WorkerThread`]. The thread that has
+//! taken the place's bit ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `WorkerThread`, until it gives the bit back.
 
 use std::sync::Arc;
 use std::thread;
 
 use crate::shared::{PoolShared, Spawns};
 use crate::sleep::guests::NoPlace;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// The places of a pool's guests.
-pub(crate) struct Guests(Box<[Local]>);
+pub(crate) struct Guests(Box<[WorkerThread]>);
 
-// SAFETY: a `Local` is used by one thread at a time: by the thread that has taken its place, with a read-modify-write
+// SAFETY: a `WorkerThread` is used by one thread at a time: by the thread that has taken its place, with a read-modify-write
 // that acquires what the last thread there has released. What it holds may be used and dropped by any thread in turn: the owner's
-// end of a queue, which is Send, a head of a stack, which belongs to the thread that has the `Local`, and cells.
+// end of a queue, which is Send, a head of a stack, which belongs to the thread that has the `WorkerThread`, and cells.
 unsafe impl Send for Guests {}
-// SAFETY: a `Local` is used by one thread at a time; through a shared reference a thread reaches the `Local` whose place it has taken, and no other.
+// SAFETY: a `WorkerThread` is used by one thread at a time; through a shared reference a thread reaches the `WorkerThread` whose place it has taken, and no other.
 unsafe impl Sync for Guests {}
 
 impl Guests {
     /// Of the last slots of a pool, whose owners' ends these are.
     pub(crate) fn new(shared: &Arc<PoolShared>, owners: Vec<Spawns>) -> Guests {
         let first = shared.workers.len() - owners.len();
-        let local = |(place, spawns)| Local::new(Arc::clone(shared), first + place, spawns);
+        let local = |(place, spawns)| WorkerThread::new(Arc::clone(shared), first + place, spawns);
         Guests(owners.into_iter().enumerate().map(local).collect())
     }
 
@@ -36,14 +36,14 @@ impl Guests {
     /// In a process forked since the pool was made. With `f`'s payload, if `f` panics.
     pub(crate) fn visit<R, F: FnOnce() -> R>(&self, shared: &PoolShared, f: F) -> Result<R, F> {
         /// Gives the place back, also when `f` unwinds.
-        struct Visit<'g>(&'g Local, &'g PoolShared, usize);
+        struct Visit<'g>(&'g WorkerThread, &'g PoolShared, usize);
         impl Drop for Visit<'_> {
             fn drop(&mut self) {
                 let Visit(local, shared, place) = *self;
                 let index = local.index;
                 local.hand_over();
                 // An interrupt that has begun has called this guest, or is about to, and waits for it.
-                // After G2 the Local may be another's.
+                // After G2 the WorkerThread may be another's.
                 while !shared.sleep.leave(place, || shared.relieve(Some(index))) {
                     shared.process_guard.check_or_abort();
                     local.answer_calls();
@@ -78,7 +78,7 @@ mod tests {
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
                 let interrupter = threads.spawn(|| pool.interrupt(|| crate::join(|| 1, || 2)));
-                let is_called = || Local::with(|local| !local.unwrap().slot().calls.is_empty());
+                let is_called = || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
                 while !is_called() {
                     thread::yield_now();
                 }

@@ -25,7 +25,7 @@ use crate::sleep::Caller;
 use crate::task::frame::Shared;
 use crate::task::panic::dispose;
 use crate::task::token::Worker;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
 /// A pool of workers.
@@ -113,7 +113,7 @@ impl ThreadPool {
     /// With `f`'s payload, if `f` panics.
     #[doc(alias = "RUN")]
     pub fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        Local::with(|local| match local {
+        WorkerThread::with(|local| match local {
             Some(local) if local.shared.serves(&self.shared) && !local.is_guest() => f(),
             _ => self.install_from(local, f),
         })
@@ -134,7 +134,7 @@ impl ThreadPool {
 
     /// Calls `f` as a worker of this pool: on this thread, as its worker or as a guest, or else on one of the pool's.
     pub(crate) fn enter<R: Send, F: FnOnce() -> R + Send>(&self, f: F) -> R {
-        Local::with(|local| match local {
+        WorkerThread::with(|local| match local {
             Some(local) if local.shared.serves(&self.shared) => f(),
             Some(_) => self.install_from(local, f),
             None => match self.guests.visit(&self.shared, f) {
@@ -144,7 +144,7 @@ impl ThreadPool {
         })
     }
 
-    fn install_from<R: Send>(&self, local: Option<&Local>, f: impl FnOnce() -> R + Send) -> R {
+    fn install_from<R: Send>(&self, local: Option<&WorkerThread>, f: impl FnOnce() -> R + Send) -> R {
         // Once the task is lent out there is no way back.
         self.shared.process_guard.check();
         let signal = Signal::new(local);
@@ -182,7 +182,7 @@ impl ThreadPool {
             return;
         }
         close(&self.shared);
-        let own = Local::with(|local| {
+        let own = WorkerThread::with(|local| {
             let local = local.filter(|local| local.shared.serves(&self.shared));
             if let Some(local) = local {
                 local.leave();

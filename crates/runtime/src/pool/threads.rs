@@ -13,7 +13,7 @@ use crate::shared::waiting::CallStack;
 use crate::shared::{PoolShared, Spawns};
 use crate::system::affinity;
 use crate::task::panic::dispose;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// A worker's slot in a pool, for the thread that takes it.
 pub(crate) struct NewWorker {
@@ -25,8 +25,8 @@ pub(crate) struct NewWorker {
 }
 
 impl NewWorker {
-    pub(crate) fn local(self) -> Local {
-        let local = Local::new(self.shared, self.index, self.spawns);
+    pub(crate) fn local(self) -> WorkerThread {
+        let local = WorkerThread::new(self.shared, self.index, self.spawns);
         local.nesting_depth.stack.set(CallStack::here(self.stack));
         local
     }
@@ -116,7 +116,7 @@ impl fmt::Debug for ThreadBuilder {
 }
 
 /// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for that, that the thread runs.
-fn work(local: Local, started: impl FnOnce(Result<(), BuildError>)) {
+fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
     let (shared, index) = (Arc::clone(&local.shared), local.index);
     // Whether it has not panicked.
     let told = |handler: &Option<IndexHandler>| {

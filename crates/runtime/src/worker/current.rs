@@ -11,36 +11,36 @@ use crate::shared::PoolShared;
 use crate::task::half::{Slot, descriptor, is_done, take_outcome};
 use crate::task::panic::catch;
 use crate::task::token::{Head, Worker};
-pub(crate) use crate::worker::Local;
+pub(crate) use crate::worker::WorkerThread;
 
 thread_local! {
-    static CURRENT: Cell<*const Local> = const { Cell::new(ptr::null()) };
+    static CURRENT: Cell<*const WorkerThread> = const { Cell::new(ptr::null()) };
 }
 
-impl Local {
+impl WorkerThread {
     /// Calls `f` with the worker that this thread is, if it is one.
     #[inline(always)]
-    pub(crate) fn with<R>(f: impl FnOnce(Option<&Local>) -> R) -> R {
+    pub(crate) fn with<R>(f: impl FnOnce(Option<&WorkerThread>) -> R) -> R {
         // During a thread's last destructors the variable may be gone; then it is no worker.
         let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
         // SAFETY: either null, or set by `enter`, whose guard is still alive on this thread, and
-        // borrows the Local, or by `reside`, whose Local lives for ever.
+        // borrows the WorkerThread, or by `reside`, whose WorkerThread lives for ever.
         f(unsafe { current.as_ref() })
     }
 
     /// The worker that this thread is, if it is one, has called a sleeper.
     pub(crate) fn called() {
-        Local::with(|local| {
+        WorkerThread::with(|local| {
             if let Some(local) = local {
                 local.watch.called();
             }
         });
     }
 
-    /// The bottom of a worker's stack. Called once for each Local, of which a worker has one at a time; the thread that
-    /// has the Local is the stack's owner.
+    /// The bottom of a worker's stack. Called once for each WorkerThread, of which a worker has one at a time; the thread that
+    /// has the WorkerThread is the stack's owner.
     pub(crate) fn bottom(shared: &PoolShared, index: usize) -> Head {
-        // SAFETY: one thread at a time owns the stack, by this function's contract; and its Local keeps the
+        // SAFETY: one thread at a time owns the stack, by this function's contract; and its WorkerThread keeps the
         // pool's shared state, and so the stack.
         unsafe { shared.workers[index].forks.bottom() }
     }
@@ -48,7 +48,7 @@ impl Local {
     /// A token for the top of this worker's stack.
     #[inline(always)]
     pub(crate) fn token(&self) -> Worker<'_> {
-        // SAFETY: a Local is only used on its own thread, which owns the stack of its hint.
+        // SAFETY: a WorkerThread is only used on its own thread, which owns the stack of its hint.
         let top = unsafe { self.hint.get().locate() };
         // SAFETY: the thread owns the stack of its hint. Should the token be used when the stack has another top, its push finds
         // out (see `fork`).
@@ -67,9 +67,9 @@ impl Local {
         CURRENT.set(Box::leak(Box::new(self)));
     }
 
-    /// Makes this thread the worker for as long as `f` runs. If it is a worker already, that worker's stack is [covered](Local::covered).
-    pub(crate) fn enter_alone<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
-        struct Restore(*const Local);
+    /// Makes this thread the worker for as long as `f` runs. If it is a worker already, that worker's stack is [covered](WorkerThread::covered).
+    pub(crate) fn enter_alone<R>(&self, f: impl FnOnce(&WorkerThread) -> R) -> R {
+        struct Restore(*const WorkerThread);
         impl Drop for Restore {
             fn drop(&mut self) {
                 CURRENT.set(self.0);
@@ -80,9 +80,9 @@ impl Local {
     }
 
     /// Makes this thread the worker for as long as `f` runs: at the top of a thread's call stack, or in the place of a
-    /// worker that it is already, which is then [covered](Local::covered).
-    pub(crate) fn enter<R>(&self, f: impl FnOnce(&Local) -> R) -> R {
-        Local::with(|outer| match outer {
+    /// worker that it is already, which is then [covered](WorkerThread::covered).
+    pub(crate) fn enter<R>(&self, f: impl FnOnce(&WorkerThread) -> R) -> R {
+        WorkerThread::with(|outer| match outer {
             None => self.enter_alone(f),
             Some(outer) => outer.covered(|| self.enter_alone(f)),
         })
@@ -156,7 +156,7 @@ mod tests {
         };
         let pool = crate::ThreadPool::builder().threads(2).build().unwrap();
         pool.install(|| {
-            Local::with(|local| {
+            WorkerThread::with(|local| {
                 let local = local.unwrap();
                 // The other worker exposes it.
                 let covered = || until(&begun);

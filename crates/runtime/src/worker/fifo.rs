@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::system::process::ProcessGuard;
 use crate::task::value::Task;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 
 /// The tasks of one spawner, oldest first.
 pub(crate) struct Fifo {
@@ -34,8 +34,8 @@ impl Fifo {
             drop(queue);
             let oldest = oldest.expect("a ticket stands for a task");
             // The tickets below are no part of what the task may take in a wait: they stand for younger tasks.
-            Local::with(|local| {
-                let _own = local.map(Local::own_from_here);
+            WorkerThread::with(|local| {
+                let _own = local.map(WorkerThread::own_from_here);
                 oldest.run()
             })
         })

@@ -2,7 +2,7 @@
 
 use poach_memory::{Machine, Memory};
 
-use super::{Local, Work};
+use super::{WorkerThread, Work};
 use crate::shared::Priority;
 use crate::sleep::clock::SystemClock;
 use crate::sleep::events::{PoolSleep, PoolWakePolicy};
@@ -14,7 +14,7 @@ use crate::worker::idle::Searcher;
 use crate::worker::lookout::Lookout;
 use crate::worker::steal_backoff::StealBackoff;
 
-impl Searcher for Local {
+impl Searcher for WorkerThread {
     type Memory = Machine;
     type Parking = ThreadParking;
     type Clock = SystemClock;
@@ -48,11 +48,11 @@ impl Searcher for Local {
     }
 
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
-        Local::steal_fork(self, victim, leap)
+        WorkerThread::steal_fork(self, victim, leap)
     }
 
     fn steal_tasks(&self, victim: usize) -> Option<Work<'_>> {
-        let task = Local::steal_tasks(self, victim)?;
+        let task = WorkerThread::steal_tasks(self, victim)?;
         Some(Work::Task(task, Activity::StolenTask { victim }))
     }
 

@@ -1,10 +1,10 @@
 //! What a worker without a thread of its own does differently: "Guests" in `sleep/README.md`.
 
-use super::{Local, Own};
+use super::{WorkerThread, Own};
 use crate::shared::waiting::CallStack;
 use crate::stats::track::Activity;
 
-impl Local {
+impl WorkerThread {
     /// Whether this is a thread from outside.
     pub(crate) fn is_guest(&self) -> bool {
         self.guest.is_some()
@@ -27,7 +27,7 @@ impl Local {
 
     /// A guest sleeps in a wait, or blocks, until the value is dropped. A wait of one that blocks leaves it as it is.
     pub(crate) fn dozes(&self) -> impl Drop {
-        struct Rouse<'l>(&'l Local, Option<usize>);
+        struct Rouse<'l>(&'l WorkerThread, Option<usize>);
         impl Drop for Rouse<'_> {
             fn drop(&mut self) {
                 if let Some(place) = self.1 {

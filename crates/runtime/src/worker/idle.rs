@@ -2,7 +2,7 @@
 //! something is done.
 //!
 //! The loop and [what takes any work](super::unrestricted) are generic over the worker, a [`Searcher`]: a thread's
-//! ([`Local`](crate::worker::Local)), or one on a processor in simulated time (`poach bench simulate --memory`). So the order of the looks, their
+//! ([`WorkerThread`](crate::worker::WorkerThread)), or one on a processor in simulated time (`poach bench simulate --memory`). So the order of the looks, their
 //! number, the pauses, the requests, the back-off, the naps and the protocol of sleep are the same source in both.
 
 use poach_deque::split::{Claim, Context, Stack, Stolen};

@@ -47,7 +47,7 @@ use wait::{Own, Restricted};
 const AT_ONCE: u32 = 64;
 
 /// What this thread knows of itself as a worker.
-pub(crate) struct Local {
+pub(crate) struct WorkerThread {
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) index: usize,
     pub(crate) watch: Arc<CachePadded<Watch>>,
@@ -85,9 +85,9 @@ impl Work<'_> {
     }
 }
 
-impl Local {
-    pub(crate) fn new(shared: Arc<PoolShared>, index: usize, spawns: Spawns) -> Local {
-        let hint = Cell::new(Local::bottom(&shared, index));
+impl WorkerThread {
+    pub(crate) fn new(shared: Arc<PoolShared>, index: usize, spawns: Spawns) -> WorkerThread {
+        let hint = Cell::new(WorkerThread::bottom(&shared, index));
         let random = Random::of(index);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&shared.workers[index].watch);
@@ -95,7 +95,7 @@ impl Local {
             (NestingDepth::new(), StealBackoff::new(), Lookout::new());
         let guest = shared.guest(index);
         let asked = Asked::nobody(shared.workers.len());
-        Local {
+        WorkerThread {
             shared,
             index,
             watch,
@@ -125,7 +125,7 @@ impl Local {
         self.spawns.push(task);
     }
 
-    /// [`spawn`](Local::spawn), of a closure that becomes a task only in the queue.
+    /// [`spawn`](WorkerThread::spawn), of a closure that becomes a task only in the queue.
     #[inline(always)]
     pub(crate) fn spawn_fresh<R, F>(&self, closure: Fresh<F>)
     where
@@ -288,7 +288,7 @@ impl Local {
     ///
     /// `token` is this worker's token for what it runs.
     ///
-    /// [`wait_for_any`]: Local::wait_for_any
+    /// [`wait_for_any`]: WorkerThread::wait_for_any
     pub(crate) fn wait<'w>(
         &self,
         done: &dyn Fn() -> bool,
@@ -381,7 +381,7 @@ impl Local {
             && (self.expose_forks(victim) || self.has_exposed(victim, spawns.expose()))
     }
 
-    /// [`expose_any`](Local::expose_any), for a worker that takes nothing but forks.
+    /// [`expose_any`](WorkerThread::expose_any), for a worker that takes nothing but forks.
     #[cold]
     fn expose_forks(&self, victim: usize) -> bool {
         let forks = &self.shared.workers[victim].forks;
@@ -422,7 +422,7 @@ impl Local {
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
-        search: impl Search<Local>,
+        search: impl Search<WorkerThread>,
     ) {
         let waits = search.waits();
         let _waiting = waits.then(|| self.watch.waits());

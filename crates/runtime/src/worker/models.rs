@@ -1,7 +1,7 @@
 //! Sleeping, waking, stealing, joins and tasks from outside, all at once, under shuttle.
 //!
 //! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by themselves, every
-//! interleaving of a few steps. Here they run together, in the loop of [`Local`](crate::worker::Local) written
+//! interleaving of a few steps. Here they run together, in the loop of [`WorkerThread`](crate::worker::WorkerThread) written
 //! once more with nothing but what the protocol needs: some hundred steps on three workers, far too many to try
 //! them all, so shuttle chooses among them, at random and by priorities that change a few times (PCT, Burckhardt
 //! et al., ASPLOS 2010). It knows no weak memory: every access is sequentially consistent, and the fences do
@@ -268,7 +268,7 @@ impl Pool {
         }
     }
 
-    /// `Local::work_until`, of a guest that takes nothing.
+    /// `WorkerThread::work_until`, of a guest that takes nothing.
     fn doze_until(&self, me: usize, done: &dyn Fn() -> bool) {
         let place = me - self.workers;
         while !done() {
@@ -309,7 +309,7 @@ impl Pool {
         })
     }
 
-    /// `Local::work_until`; `idle` says that nothing is under way.
+    /// `WorkerThread::work_until`; `idle` says that nothing is under way.
     fn work_until(&self, me: usize, top: Top, idle: bool, done: &dyn Fn() -> bool) {
         let mut looks = 0;
         let found = |looks: &mut u32| {

@@ -15,7 +15,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::shared::PoolShared;
 use crate::system::process::ProcessGuard;
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::give_way::GiveWay;
 use crate::worker::idle::GivesWay;
 
@@ -44,7 +44,7 @@ const LOOKS: u32 = 16;
 
 impl Signal {
     /// A signal for this thread, which is the worker `local`, if it is one.
-    pub(crate) fn new(local: Option<&Local>) -> Signal {
+    pub(crate) fn new(local: Option<&WorkerThread>) -> Signal {
         let waiter = match local {
             Some(local) => Waiter::Worker(Arc::clone(&local.shared), local.index),
             None => Waiter::Thread(thread::current()),
@@ -76,21 +76,21 @@ impl Signal {
     /// # Panics
     ///
     /// In a process forked since; on a worker's thread such a wait ends the process.
-    pub(crate) fn wait(&self, local: Option<&Local>) {
+    pub(crate) fn wait(&self, local: Option<&WorkerThread>) {
         self.wait_or_begin(local, &|_| false);
     }
 
     /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task has not begun.
-    pub(crate) fn wait_or_begin(&self, local: Option<&Local>, begin: &dyn Fn(&Local) -> bool) {
+    pub(crate) fn wait_or_begin(&self, local: Option<&WorkerThread>, begin: &dyn Fn(&WorkerThread) -> bool) {
         self.wait_by(local, |local, done| local.wait_for_call(done, &|| begin(local)));
     }
 
     /// [`wait`](Signal::wait); a worker takes nothing but calls meanwhile, as an [`interrupt`](crate::interrupt()) makes.
-    pub(crate) fn wait_still(&self, local: Option<&Local>) {
-        self.wait_by(local, Local::wait_still);
+    pub(crate) fn wait_still(&self, local: Option<&WorkerThread>) {
+        self.wait_by(local, WorkerThread::wait_still);
     }
 
-    fn wait_by(&self, local: Option<&Local>, by: impl FnOnce(&Local, &dyn Fn() -> bool)) {
+    fn wait_by(&self, local: Option<&WorkerThread>, by: impl FnOnce(&WorkerThread, &dyn Fn() -> bool)) {
         // In a child process nobody comes.
         self.0.process_guard.check();
         match (&self.0.waiter, local) {

@@ -3,7 +3,7 @@
 //! Most tasks of a scope are spawned and run by the worker that opened it. That worker counts in a
 //! plain cell; the others in an atomic word. Both are signed: a task spawned here and run there adds
 //! one here and takes one there. The scope is finished when the sum is zero. Which worker counts in the
-//! cell, its *keeper*, is said by the address of its [`Local`]: so one comparison finds out, at each spawn
+//! cell, its *keeper*, is said by the address of its [`WorkerThread`]: so one comparison finds out, at each spawn
 //! and each end.
 //!
 //! The opening worker alone can judge that, since it alone can read both. Before it sleeps, it moves its
@@ -12,7 +12,7 @@
 //! nothing, and the wake-up does no harm.
 //!
 //! A task does not subtract itself from a count: it returns where it is counted, and the worker that has run it subtracts it there
-//! ([`Local::count_down`]). So the opening worker, which waits for its scope and runs one task of it after the
+//! ([`WorkerThread::count_down`]). So the opening worker, which waits for its scope and runs one task of it after the
 //! other, counts their ends in a register.
 //!
 //! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no opening worker:
@@ -29,7 +29,7 @@ use crate::shared::{OpenPool, PoolShared};
 use crate::task::frame::Address;
 use crate::task::panic::{catch, dispose};
 use crate::task::value::{Ended, Fresh};
-use crate::worker::current::Local;
+use crate::worker::current::WorkerThread;
 use crate::worker::fifo::Fifo;
 use crate::worker::signal::Signal;
 use poach_memory::{Machine, Memory, Ordering, Word};
@@ -115,7 +115,7 @@ impl Base<'_> {
 impl Tally {
     /// For a scope that this worker opens.
     #[inline(always)]
-    pub(crate) fn new(local: &Local) -> Tally {
+    pub(crate) fn new(local: &WorkerThread) -> Tally {
         Tally {
             pending: Pending::new(local),
             shared: Arc::clone(&local.shared),
@@ -125,7 +125,7 @@ impl Tally {
 
     /// For a scope that this thread opens in a pool that it is no worker of; it may be one of
     /// another.
-    pub(crate) fn outside(shared: &Arc<PoolShared>, local: Option<&Local>) -> Tally {
+    pub(crate) fn outside(shared: &Arc<PoolShared>, local: Option<&WorkerThread>) -> Tally {
         Tally {
             pending: Pending::with_body(),
             shared: Arc::clone(shared),
@@ -168,7 +168,7 @@ impl Tally {
         // tasks have been taken off its count.
         let task = unsafe { Fresh::new(run) };
         let tally = &scope.base().tally;
-        Local::with(|local| {
+        WorkerThread::with(|local| {
             if let Some(local) = local
                 && let Destination::Own = destination
                 && tally.pending.add_own(local)
@@ -182,7 +182,7 @@ impl Tally {
 
     /// Counts a task, and sends it to its destination, wherever that begins and leads.
     #[inline(never)]
-    fn send<F>(&self, local: Option<&Local>, task: Fresh<F>, destination: Destination<'_>)
+    fn send<F>(&self, local: Option<&WorkerThread>, task: Fresh<F>, destination: Destination<'_>)
     where
         F: FnOnce() -> Ended + Send,
     {
@@ -215,7 +215,7 @@ impl Tally {
     ///
     /// The task was counted in this tally, and is taken off once, here.
     #[inline(always)]
-    unsafe fn ended(tally: *const Tally, local: &Local) {
+    unsafe fn ended(tally: *const Tally, local: &WorkerThread) {
         // SAFETY: the task is still counted, so the scope still stands.
         let pending = unsafe { &(*tally).pending };
         if !pending.remove_own(local) {
@@ -257,7 +257,7 @@ impl Tally {
     }
 
     /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
-    fn wait_as_owner(&self, local: &Local) {
+    fn wait_as_owner(&self, local: &WorkerThread) {
         if local.nesting_depth.is_deep() || local.shared.has_awaitable() {
             // It begins nothing that was there before the scope.
             local.run_above(self.pending.below);
@@ -276,7 +276,7 @@ impl Tally {
 
     /// Runs tasks of the opening worker's own queue until all of the scope have ended, or none is left there, or an interrupt calls.
     #[inline(always)]
-    fn run_own(&self, local: &Local) {
+    fn run_own(&self, local: &WorkerThread) {
         let calls = &local.slot().calls;
         loop {
             // SAFETY: this is the opening worker, which opened the scope.
@@ -319,7 +319,7 @@ impl Tally {
     }
 
     /// Waits until all tasks have ended, on the thread that opened the scope.
-    pub(crate) fn wait(&self, local: Option<&Local>) {
+    pub(crate) fn wait(&self, local: Option<&WorkerThread>) {
         match (&self.waiter, local) {
             (Waiter::Own(_), Some(local)) => self.wait_as_owner(local),
             (Waiter::Own(_), None) => unreachable!("a worker's scope is waited for by it"),
@@ -332,7 +332,7 @@ impl Tally {
     }
 }
 
-impl Local {
+impl WorkerThread {
     /// Takes a task that this worker has run off the count that it is in, if it is in one.
     #[inline(always)]
     pub(crate) fn count_down(&self, ended: Ended) {
@@ -374,22 +374,22 @@ struct Pending {
     /// one writes it all the time, and the others read what stands beside it.
     own: Line<Cell<i64>>,
     /// The opening worker, while it counts in `own`; or null.
-    keeper: SharedPointer<Local>,
+    keeper: SharedPointer<WorkerThread>,
     /// Where the top of the opening worker's queue was before the first task.
     below: u64,
     /// On a line of its own: thieves of small tasks write it all the time.
     away: Line<SharedWord>,
 }
 
-// SAFETY: `own` is only used by the thread that has a `Local` that is the keeper, and in `unfinished` by the thread of the
-// opening worker: a `Local` is used by one thread at a time, that of its worker or its guest, and the
+// SAFETY: `own` is only used by the thread that has a `WorkerThread` that is the keeper, and in `unfinished` by the thread of the
+// opening worker: a `WorkerThread` is used by one thread at a time, that of its worker or its guest, and the
 // opening worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
 // ended. The other two are atomic.
 unsafe impl Sync for Pending {}
 
 impl Pending {
     /// For a scope that this worker opens.
-    fn new(opener: &Local) -> Self {
+    fn new(opener: &WorkerThread) -> Self {
         let keeper = SharedPointer::new(ptr::from_ref(opener).cast_mut());
         let away = Line(Word::new(0));
         Pending { own: Line(Cell::new(0)), keeper, below: opener.top(), away }
@@ -404,14 +404,14 @@ impl Pending {
 
     /// Whether this worker counts in `own`.
     #[inline(always)]
-    fn is_kept_by(&self, local: &Local) -> bool {
+    fn is_kept_by(&self, local: &WorkerThread) -> bool {
         // Relaxed: the word changes once, on the keeper's own thread; to all others it never says their name.
         ptr::eq(self.keeper.load(Ordering::Relaxed), ptr::from_ref(local))
     }
 
     /// One task more, if this worker is the keeper.
     #[inline(always)]
-    fn add_own(&self, local: &Local) -> bool {
+    fn add_own(&self, local: &WorkerThread) -> bool {
         let counts_here = self.is_kept_by(local);
         if counts_here {
             self.own.0.set(self.own.0.get() + 1);
@@ -421,7 +421,7 @@ impl Pending {
 
     /// One task less, if this worker is the keeper.
     #[inline(always)]
-    fn remove_own(&self, local: &Local) -> bool {
+    fn remove_own(&self, local: &WorkerThread) -> bool {
         let counts_here = self.is_kept_by(local);
         if counts_here {
             // SAFETY: this is the keeper.
@@ -441,7 +441,7 @@ impl Pending {
     }
 
     /// One task more.
-    fn add(&self, local: Option<&Local>) {
+    fn add(&self, local: Option<&WorkerThread>) {
         if !local.is_some_and(|local| self.add_own(local)) {
             // Relaxed: the task that adds is itself still counted, so the sum is not near zero.
             self.away.0.fetch_add(1, Ordering::Relaxed);
@@ -474,7 +474,7 @@ impl Pending {
     }
 
     /// Moves the opening worker's count over: from now on every end of a task that leaves none says so.
-    fn fold(&self, local: &Local) {
+    fn fold(&self, local: &WorkerThread) {
         if self.is_kept_by(local) {
             // Relaxed, both: the count itself is all that matters, and the keeper knows that it is none.
             self.keeper.store(ptr::null_mut(), Ordering::Relaxed);
@@ -526,7 +526,7 @@ mod tests {
     fn who_has_folded_its_count_counts_in_the_word() {
         let pool = crate::ThreadPool::builder().threads(1).build().unwrap();
         pool.install(|| {
-            Local::with(|local| {
+            WorkerThread::with(|local| {
                 let local = local.unwrap();
                 let pending = Pending::new(local);
                 assert!(pending.add_own(local));
@@ -555,7 +555,7 @@ mod tests {
                     let interrupt = || pool.interrupt(|| ran.load(Ordering::Relaxed));
                     let interrupter = threads.spawn(interrupt);
                     let is_called =
-                        || Local::with(|local| !local.unwrap().slot().calls.is_empty());
+                        || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
                     while !is_called() {
                         std::thread::yield_now();
                     }

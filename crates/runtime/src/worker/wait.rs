@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Duration;
 
-use super::{Local, Work, execute};
+use super::{WorkerThread, Work, execute};
 use crate::shared::PoolShared;
 use crate::shared::waiting::Waiting;
 use crate::stats::track::Activity;
@@ -32,19 +32,19 @@ impl Restricted {
     }
 }
 
-impl Search<Local> for Restricted {
-    fn prepare(&mut self, local: &Local, looks: u32, _: &dyn Fn() -> bool) -> u32 {
+impl Search<WorkerThread> for Restricted {
+    fn prepare(&mut self, local: &WorkerThread, looks: u32, _: &dyn Fn() -> bool) -> u32 {
         if looks == 0 {
             local.spawns.share();
         }
         looks
     }
 
-    fn find<'l>(&self, local: &'l Local, thief: Option<usize>, _: bool) -> Option<Work<'l>> {
+    fn find<'l>(&self, local: &'l WorkerThread, thief: Option<usize>, _: bool) -> Option<Work<'l>> {
         local.find_needed(thief, self.own)
     }
 
-    fn found(&mut self, local: &Local, work: &Work<'_>, looks: u32) {
+    fn found(&mut self, local: &WorkerThread, work: &Work<'_>, looks: u32) {
         if let Work::Fork(_, victim, _) = *work
             && looks != 0
             && local.shared.workers[victim].forks.shared() != 0
@@ -53,13 +53,13 @@ impl Search<Local> for Restricted {
         }
     }
 
-    fn expose(&self, local: &Local, thief: Option<usize>) -> bool {
+    fn expose(&self, local: &WorkerThread, thief: Option<usize>) -> bool {
         chain(local, thief).any(|victim| local.expose_forks(victim))
     }
 
     fn sleep(
         &mut self,
-        local: &Local,
+        local: &WorkerThread,
         thief: Option<usize>,
         done: &dyn Fn() -> bool,
     ) -> Option<u32> {
@@ -76,7 +76,7 @@ impl Search<Local> for Restricted {
     }
 }
 
-impl Local {
+impl WorkerThread {
     /// Whether waits for handles and calls are to take nothing.
     pub(crate) fn is_still(&self) -> bool {
         self.blocks.get() || self.shared.wait_policy.waiting == Waiting::Sleep
@@ -99,7 +99,7 @@ impl Local {
         self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Left));
     }
 
-    /// [`wait_for_any`](Local::wait_for_any), with half of the call stack in use.
+    /// [`wait_for_any`](WorkerThread::wait_for_any), with half of the call stack in use.
     #[cold]
     pub(super) fn wait_deep(&self, done: &dyn Fn() -> bool) {
         let (mut patience, _deep) = self.slot().deep_waits.begin();

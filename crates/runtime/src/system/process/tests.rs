@@ -103,7 +103,7 @@ pub(crate) mod children {
 
     use super::*;
     use crate::trace::RecordError;
-    use crate::worker::current::Local;
+    use crate::worker::current::WorkerThread;
     use crate::{ThreadPool, join, scope};
 
     /// Set in the process that forks.
@@ -351,14 +351,14 @@ pub(crate) mod children {
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
                 let interrupter = threads.spawn(|| pool.interrupt(|| 5));
-                let is_called = || Local::with(|local| !local.unwrap().slot().calls.is_empty());
+                let is_called = || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
                 while !is_called() {
                     thread::yield_now();
                 }
                 process = split();
                 if process == 0 {
                     // It is not to answer, which would wait for all.
-                    Local::with(|local| while local.unwrap().slot().calls.take().is_some() {});
+                    WorkerThread::with(|local| while local.unwrap().slot().calls.take().is_some() {});
                 }
                 interrupter
             });
