@@ -49,7 +49,7 @@ use crate::pool::build_error::BuildError;
 use crate::pool::global;
 use crate::shared::victims::Plan;
 use crate::shared::{Frame, OpenPool, PoolShared, Spawns};
-use crate::task::frame::Shared;
+use crate::task::frame::FrameTask;
 use crate::task::panic::catch;
 use crate::task::value::Task;
 use crate::worker::current::WorkerThread;
@@ -125,7 +125,7 @@ pub(crate) fn interrupt_from<R: Send>(
 ) -> R {
     let open = shared.keep_open();
     let signal = Signal::new(local);
-    let task = Shared::new(|| interrupt(f));
+    let task = FrameTask::new(|| interrupt(f));
     let told = signal.clone();
     task.hand_over(
         move || told.set(),

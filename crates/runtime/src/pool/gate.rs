@@ -7,14 +7,14 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// The builder's side. It opens when dropped.
 pub(super) struct Gate {
-    shared: Arc<Shared>,
+    shared: Arc<Inner>,
     started: usize,
 }
 
 /// A thread's side.
-pub(crate) struct Place(Arc<Shared>);
+pub(crate) struct Place(Arc<Inner>);
 
-struct Shared {
+struct Inner {
     state: Mutex<State>,
     changed: Condvar,
 }
@@ -25,7 +25,7 @@ struct State {
     open: bool,
 }
 
-impl Shared {
+impl Inner {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -39,7 +39,7 @@ impl Gate {
     /// With nobody at it.
     pub(super) fn closed() -> Gate {
         let state = Mutex::new(State { came: 0, open: false });
-        Gate { shared: Arc::new(Shared { state, changed: Condvar::new() }), started: 0 }
+        Gate { shared: Arc::new(Inner { state, changed: Condvar::new() }), started: 0 }
     }
 
     /// For the thread that is started next.

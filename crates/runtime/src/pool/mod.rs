@@ -22,7 +22,7 @@ use build_error::BuildError;
 use crate::pool::guests::Guests;
 use crate::shared::{Priority, PoolShared};
 use crate::sleep::Caller;
-use crate::task::frame::Shared;
+use crate::task::frame::FrameTask;
 use crate::task::panic::dispose;
 use crate::task::token::Worker;
 use crate::worker::current::WorkerThread;
@@ -148,7 +148,7 @@ impl ThreadPool {
         // Once the task is lent out there is no way back.
         self.shared.process_guard.check();
         let signal = Signal::new(local);
-        let task = Shared::new(f);
+        let task = FrameTask::new(f);
         let told = signal.clone();
         task.hand_over(
             move || told.set(),

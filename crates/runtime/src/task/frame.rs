@@ -30,22 +30,22 @@ impl<T> Address<T> {
 }
 
 /// A closure and, later, what it came to.
-pub(crate) struct Shared<F, R> {
+pub(crate) struct FrameTask<F, R> {
     closure: UnsafeCell<Option<F>>,
     outcome: UnsafeCell<Option<Outcome<R>>>,
 }
 
 // SAFETY: one thread runs the closure, another takes the outcome after it, and what passes between
 // them is Send.
-unsafe impl<F: Send, R: Send> Sync for Shared<F, R> {}
+unsafe impl<F: Send, R: Send> Sync for FrameTask<F, R> {}
 
-impl<F, R> Shared<F, R>
+impl<F, R> FrameTask<F, R>
 where
     F: FnOnce() -> R + Send,
     R: Send,
 {
     pub(crate) fn new(closure: F) -> Self {
-        Shared { closure: UnsafeCell::new(Some(closure)), outcome: UnsafeCell::new(None) }
+        FrameTask { closure: UnsafeCell::new(Some(closure)), outcome: UnsafeCell::new(None) }
     }
 
     /// Makes a task that runs the closure and then calls `done`, and lends it to `wait`, which must not
