@@ -16,7 +16,7 @@ struct Hesitant(Arc<AtomicU64>);
 impl Context for Hesitant {
     fn shared(&self) {}
 
-    fn answers(&self, _private: u32) -> bool {
+    fn should_share(&self, _private: u32) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 }

@@ -247,10 +247,10 @@ fn a_context_of_any_answers() {
     struct Moody(std::cell::Cell<u32>);
     impl Context for Moody {
         fn shared(&self) {}
-        fn came_down(&self) {
+        fn reached_split(&self) {
             self.0.set(!self.0.get());
         }
-        fn answers(&self, private: u32) -> bool {
+        fn should_share(&self, private: u32) -> bool {
             self.0.set(self.0.get().wrapping_add(private).wrapping_mul(0x9E37_79B1));
             self.0.get() & 4 == 0
         }

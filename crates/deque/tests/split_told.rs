@@ -11,7 +11,7 @@ use poach_memory::Machine;
 struct Told {
     shared: AtomicU32,
     took_back: AtomicU32,
-    came_down: AtomicU32,
+    reached_split: AtomicU32,
     refuses: AtomicBool,
     asked: AtomicU32,
 }
@@ -23,7 +23,7 @@ impl Listener {
     /// How often it was told of each since the last call: shared, took back, came down.
     fn since(&self) -> (u32, u32, u32) {
         let take = |count: &AtomicU32| count.swap(0, Relaxed);
-        (take(&self.0.shared), take(&self.0.took_back), take(&self.0.came_down))
+        (take(&self.0.shared), take(&self.0.took_back), take(&self.0.reached_split))
     }
 }
 
@@ -36,11 +36,11 @@ impl Context for Listener {
         self.0.took_back.fetch_add(1, Relaxed);
     }
 
-    fn came_down(&self) {
-        self.0.came_down.fetch_add(1, Relaxed);
+    fn reached_split(&self) {
+        self.0.reached_split.fetch_add(1, Relaxed);
     }
 
-    fn answers(&self, _: u32) -> bool {
+    fn should_share(&self, _: u32) -> bool {
         self.0.asked.fetch_add(1, Relaxed);
         !self.0.refuses.load(Relaxed)
     }

@@ -13,7 +13,7 @@ use crate::interrupt;
 use crate::join::{self, FnContext};
 use crate::pool::ThreadPool;
 use crate::scope::{self, Scope, ScopeFifo};
-use crate::shared::{Priority, PoolShared, WorkerSlot};
+use crate::shared::{PoolShared, Priority, WorkerSlot};
 use crate::spawn;
 use crate::stats::Stats;
 use crate::stats::counters::Counters;

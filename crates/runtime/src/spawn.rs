@@ -5,7 +5,7 @@ use std::sync::Arc;
 use crate::handle::JoinHandle;
 use crate::handle::packet::{InOrder, Packet, TaskContext};
 use crate::pool::global;
-use crate::shared::{OpenPool, Priority, PoolShared};
+use crate::shared::{OpenPool, PoolShared, Priority};
 use crate::sleep::Caller;
 use crate::task::value::{Ended, Fresh};
 use crate::worker::current::WorkerThread;

@@ -11,7 +11,7 @@ use rustix::process::{Resource, getrlimit};
 use super::build_error::BuildError;
 use crate::shared::handlers::Handlers;
 use crate::shared::victims::{Plan, Victims};
-use crate::shared::{Parts, PoolShared, WorkerSlot, Spawns, WaitPolicy};
+use crate::shared::{Parts, PoolShared, Spawns, WaitPolicy, WorkerSlot};
 use crate::sleep::Sleep;
 use crate::sleep::events::DequeEvents;
 use crate::sleep::parking::ThreadParking;

@@ -13,7 +13,7 @@ use super::allocate::{
 };
 use super::build_error::{BuildError, MAX_THREADS};
 use super::gate::Gate;
-use super::threads::{ThreadBuilder, NewWorker};
+use super::threads::{NewWorker, ThreadBuilder};
 use super::{ThreadPool, environment, global};
 use crate::pool::guests::Guests;
 use crate::shared::handlers::Handlers;
@@ -430,8 +430,7 @@ impl<'h> Builder<'h> {
         // Dropped before the pool is, whose threads wait at it.
         let mut gate = reserved.as_ref().filter(|_| spawner.is_none()).map(|_| Gate::closed());
         for (index, spawns) in owners.into_iter().enumerate() {
-            let local =
-                NewWorker { shared: Arc::clone(&pool.shared), index, spawns, stack: None };
+            let local = NewWorker { shared: Arc::clone(&pool.shared), index, spawns, stack: None };
             if index == 0 && self.use_current_thread {
                 resident = Some(local);
                 names.push(thread::current().name().map(str::to_owned));

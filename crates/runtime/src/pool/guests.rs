@@ -78,7 +78,8 @@ mod tests {
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
                 let interrupter = threads.spawn(|| pool.interrupt(|| crate::join(|| 1, || 2)));
-                let is_called = || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
+                let is_called =
+                    || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
                 while !is_called() {
                     thread::yield_now();
                 }

@@ -20,7 +20,7 @@ pub use global::{global, global_if_made, set_global_builder};
 use build_error::BuildError;
 
 use crate::pool::guests::Guests;
-use crate::shared::{Priority, PoolShared};
+use crate::shared::{PoolShared, Priority};
 use crate::sleep::Caller;
 use crate::task::frame::FrameTask;
 use crate::task::panic::dispose;
@@ -144,7 +144,11 @@ impl ThreadPool {
         })
     }
 
-    fn install_from<R: Send>(&self, local: Option<&WorkerThread>, f: impl FnOnce() -> R + Send) -> R {
+    fn install_from<R: Send>(
+        &self,
+        local: Option<&WorkerThread>,
+        f: impl FnOnce() -> R + Send,
+    ) -> R {
         // Once the task is lent out there is no way back.
         self.shared.process_guard.check();
         let signal = Signal::new(local);

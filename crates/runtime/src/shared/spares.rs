@@ -51,7 +51,11 @@ impl Spares {
     pub(crate) fn new(number: usize) -> Spares {
         let slots = (0..number).map(|_| Spare::Idle).collect();
         let state = State { slots, dismissed: false, interrupted: false };
-        Spares { process_guard: ProcessGuard::here(), state: Mutex::new(state), changed: Condvar::new() }
+        Spares {
+            process_guard: ProcessGuard::here(),
+            state: Mutex::new(state),
+            changed: Condvar::new(),
+        }
     }
 
     fn lock(&self) -> MutexGuard<'_, State> {

@@ -42,11 +42,11 @@ impl<M: Memory, S: Parking, C: Clock> Context for Wakes<M, S, C> {
         }
     }
 
-    fn came_down(&self) {
-        self.policy.came_down(&self.region);
+    fn reached_split(&self) {
+        self.policy.reached_split(&self.region);
     }
 
-    fn answers(&self, private: u32) -> bool {
+    fn should_share(&self, private: u32) -> bool {
         // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
         !self.sleep.may_put_off() || self.policy.is_due(&self.region, private)
     }
@@ -81,11 +81,11 @@ impl Context for DequeEvents {
         self.watch.took_back();
     }
 
-    fn came_down(&self) {
-        self.wakes.came_down();
+    fn reached_split(&self) {
+        self.wakes.reached_split();
     }
 
-    fn answers(&self, private: u32) -> bool {
-        self.wakes.answers(private)
+    fn should_share(&self, private: u32) -> bool {
+        self.wakes.should_share(private)
     }
 }

@@ -114,7 +114,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
     }
 
     /// An owner that has put a request off comes down to its split: its region goes on until now.
-    pub(crate) fn came_down(&self, region: &RegionClock<M>) {
+    pub(crate) fn reached_split(&self, region: &RegionClock<M>) {
         region.last.store(self.now(), Ordering::Relaxed);
     }
 
@@ -417,7 +417,7 @@ mod tests {
         TIME.set(start);
         assert!(!policy.is_due(&region, 1));
         TIME.set(start + PAUSE);
-        policy.came_down(&region);
+        policy.reached_split(&region);
         TIME.set(start + 2 * PAUSE);
         assert!(!policy.is_due(&region, 1));
         TIME.set(start + RENT);

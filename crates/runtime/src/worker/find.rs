@@ -2,7 +2,7 @@
 
 use poach_memory::{Machine, Memory};
 
-use super::{WorkerThread, Work};
+use super::{Work, WorkerThread};
 use crate::shared::Priority;
 use crate::sleep::clock::SystemClock;
 use crate::sleep::events::{PoolSleep, PoolWakePolicy};

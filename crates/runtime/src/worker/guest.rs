@@ -1,6 +1,6 @@
 //! What a worker without a thread of its own does differently: "Guests" in `sleep/README.md`.
 
-use super::{WorkerThread, Own};
+use super::{Own, WorkerThread};
 use crate::shared::waiting::CallStack;
 use crate::stats::track::Activity;
 

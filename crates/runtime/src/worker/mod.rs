@@ -9,7 +9,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
 use crate::shared::victims::Random;
 use crate::shared::waiting::{NestingDepth, Waiting};
-use crate::shared::{PoolShared, WorkerSlot, SpawnOrder, Spawns};
+use crate::shared::{PoolShared, SpawnOrder, Spawns, WorkerSlot};
 use crate::sleep::clock::SystemClock;
 use crate::stats::track::Activity;
 use crate::stats::watch::Watch;

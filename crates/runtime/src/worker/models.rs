@@ -94,7 +94,7 @@ impl Context for DequeEvents {
         }
     }
 
-    fn answers(&self, _private: u32) -> bool {
+    fn should_share(&self, _private: u32) -> bool {
         let hesitates = matches!(self.left, Left::Answers | Left::AnswersAndNaps);
         !hesitates || self.sleep.is_anybody_searching()
     }

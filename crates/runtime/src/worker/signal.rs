@@ -81,7 +81,11 @@ impl Signal {
     }
 
     /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task has not begun.
-    pub(crate) fn wait_or_begin(&self, local: Option<&WorkerThread>, begin: &dyn Fn(&WorkerThread) -> bool) {
+    pub(crate) fn wait_or_begin(
+        &self,
+        local: Option<&WorkerThread>,
+        begin: &dyn Fn(&WorkerThread) -> bool,
+    ) {
         self.wait_by(local, |local, done| local.wait_for_call(done, &|| begin(local)));
     }
 
@@ -90,7 +94,11 @@ impl Signal {
         self.wait_by(local, WorkerThread::wait_still);
     }
 
-    fn wait_by(&self, local: Option<&WorkerThread>, by: impl FnOnce(&WorkerThread, &dyn Fn() -> bool)) {
+    fn wait_by(
+        &self,
+        local: Option<&WorkerThread>,
+        by: impl FnOnce(&WorkerThread, &dyn Fn() -> bool),
+    ) {
         // In a child process nobody comes.
         self.0.process_guard.check();
         match (&self.0.waiter, local) {

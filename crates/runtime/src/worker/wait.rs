@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::ptr;
 use std::time::Duration;
 
-use super::{WorkerThread, Work, execute};
+use super::{Work, WorkerThread, execute};
 use crate::shared::PoolShared;
 use crate::shared::waiting::Waiting;
 use crate::stats::track::Activity;

@@ -28,7 +28,8 @@ pub(super) fn cases(cases: &mut Vec<Case>, size: Size) {
         };
         case("task-pool", || {
             // Also while the only consumer is the one that was measured last.
-            let pool = TaskPool::<u64>::builder().stays_open(true).build().expect("there is memory");
+            let pool =
+                TaskPool::<u64>::builder().stays_open(true).build().expect("there is memory");
             Box::new(move || {
                 let consumer = pool.consumer();
                 Box::pin(async move {

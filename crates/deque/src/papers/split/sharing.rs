@@ -223,7 +223,7 @@ impl<M: Memory> Sharing<M> {
         M::heavy_may_succeed().then_some(Fence::Heavy)
     }
 
-    /// The owner takes the request down, and answers a thief that asks, if `answers` says so, which is told how many
+    /// The owner takes the request down, and answers a thief that asks, if `should_share` says so, which is told how many
     /// tasks are private; `head` is the index above its last task, and no push or pop is under way. `known` is where the owner
     /// has last seen the split, and is brought up to date. Returns whether it has shared something.
     ///
@@ -234,7 +234,7 @@ impl<M: Memory> Sharing<M> {
         known: &Cell<u32>,
         request: &A,
         place: impl Fn(u32) -> A::Place,
-        answers: impl Fn(u32) -> bool,
+        should_share: impl Fn(u32) -> bool,
     ) -> bool {
         // F1.
         let mut fences = M::owners_fence();
@@ -245,7 +245,7 @@ impl<M: Memory> Sharing<M> {
             let split = known.get();
             let private = head.wrapping_sub(split);
             // One that fences puts nothing off: the place that would stop it stops it always.
-            let now = asked && (fences || *answer.get_or_insert_with(|| answers(private)));
+            let now = asked && (fences || *answer.get_or_insert_with(|| should_share(private)));
             let half = if now { private.div_ceil(2) } else { 0 };
             let to = split.wrapping_add(half);
             let later = asked && !now && private > 0;

@@ -351,14 +351,17 @@ pub(crate) mod children {
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
                 let interrupter = threads.spawn(|| pool.interrupt(|| 5));
-                let is_called = || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
+                let is_called =
+                    || WorkerThread::with(|local| !local.unwrap().slot().calls.is_empty());
                 while !is_called() {
                     thread::yield_now();
                 }
                 process = split();
                 if process == 0 {
                     // It is not to answer, which would wait for all.
-                    WorkerThread::with(|local| while local.unwrap().slot().calls.take().is_some() {});
+                    WorkerThread::with(
+                        |local| while local.unwrap().slot().calls.take().is_some() {},
+                    );
                 }
                 interrupter
             });

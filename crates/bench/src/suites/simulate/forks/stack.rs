@@ -30,12 +30,12 @@ impl Context for Events {
         self.0.iter().for_each(Context::shared);
     }
 
-    fn came_down(&self) {
-        self.0.iter().for_each(Context::came_down);
+    fn reached_split(&self) {
+        self.0.iter().for_each(Context::reached_split);
     }
 
-    fn answers(&self, private: u32) -> bool {
-        self.0.as_ref().is_none_or(|wakes| wakes.answers(private))
+    fn should_share(&self, private: u32) -> bool {
+        self.0.as_ref().is_none_or(|wakes| wakes.should_share(private))
     }
 }
 

@@ -230,7 +230,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         // SAFETY: the task at this head stands in its slot still, but for its mark.
         if !fences && header.hot.comes_down(unsafe { self.above() }.limit()) {
             // Last: the context may use this stack.
-            header.context.came_down();
+            header.context.reached_split();
             return Popped::Own;
         }
         let answers = !fences || header.hot.is_asked();
@@ -518,9 +518,9 @@ impl<M: Memory, C: Context> Head<M, C> {
         }
         // SAFETY: a task stands in this head's slot.
         let above = unsafe { self.above() };
-        let answers = |private| header.context.answers(private);
+        let should_share = |private| header.context.should_share(private);
         let attends = self.address() >= last_ready.addr() || M::owners_fence();
-        if attends || !header.hot.puts_off_again(above.limit(), answers) {
+        if attends || !header.hot.puts_off_again(above.limit(), should_share) {
             above.attend(header);
         }
         Ok(())
@@ -532,9 +532,9 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// header.
     fn attend(self, header: &Header<M, C>) {
         let place = |split| self.place(split);
-        let answers = |private| header.context.answers(private);
+        let should_share = |private| header.context.should_share(private);
         let known = Cell::new(header.sharing.bounds.settle());
-        if header.sharing.attend(self.index(), &known, &*header.hot, place, answers) {
+        if header.sharing.attend(self.index(), &known, &*header.hot, place, should_share) {
             bump(&header.counts.grows);
             header.context.shared();
         }

@@ -115,13 +115,13 @@ pub trait Context {
     fn took_back(&self) {}
 
     /// The owner, which has put a request off, has popped its lowest private task. Its next push asks again.
-    fn came_down(&self) {}
+    fn reached_split(&self) {}
 
     /// A thief has asked, and `private` tasks stand above the split: whether the owner shares now.
     ///
     /// If not, the request stays, and the owner asks again when it comes down to the split, and at its next push
     /// from there: a few times for a tree of tasks, not at each. Called by the owner, in its cold path; once more, if the answer is yes.
-    fn answers(&self, private: u32) -> bool {
+    fn should_share(&self, private: u32) -> bool {
         let _ = private;
         true
     }
@@ -186,11 +186,11 @@ impl<M: Memory> Hot<M> {
         comes
     }
 
-    /// Whether a request that the owner has raised again is put off once more: `answers` says no. `above` is the place above the
+    /// Whether a request that the owner has raised again is put off once more: `should_share` says no. `above` is the place above the
     /// task that was just pushed, the only private one if `floor` is there.
-    fn puts_off_again(&self, above: *mut Limit, answers: impl FnOnce(u32) -> bool) -> bool {
+    fn puts_off_again(&self, above: *mut Limit, should_share: impl FnOnce(u32) -> bool) -> bool {
         // Relaxed, all: as above; this load is as U3.
-        let puts_off = self.floor.load(Ordering::Relaxed) == above && !answers(1);
+        let puts_off = self.floor.load(Ordering::Relaxed) == above && !should_share(1);
         if puts_off {
             self.put_off.store(1, Ordering::Relaxed);
             // It may overwrite the request of a thief, which is kept by the word above; if that goes on to store `floor`, the
