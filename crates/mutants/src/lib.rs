@@ -23,8 +23,8 @@ use poach_explore::{
     WithoutBarrier, explore,
 };
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
-use poach_pool::Retention;
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::Retention;
 
 mod promise;
 #[path = "../../deque/tests/put_back/mod.rs"]
@@ -238,29 +238,31 @@ macro_rules! subject {
             explore(config, &forks::<Made>(scenario, scene.exposes()))
         }
     };
-    ($at:ident, bag, ConcBag) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |chunk| $at::bag::ConcBag::<u32, Simulated>::new(chunk))
-        }
-    };
-    ($at:ident, bag, EagerBag) => {
+    ($at:ident, baselines, ConcBag) => {
         |scene, scenario, config| {
             pool(scene, scenario, config, |chunk| {
-                $at::bag::ConcBag::<u32, Simulated>::with_retention(
+                $at::baselines::ConcBag::<u32, Simulated>::new(chunk)
+            })
+        }
+    };
+    ($at:ident, baselines, EagerBag) => {
+        |scene, scenario, config| {
+            pool(scene, scenario, config, |chunk| {
+                $at::baselines::ConcBag::<u32, Simulated>::with_retention(
                     chunk,
-                    $at::hazard::Retention::NONE,
+                    $at::baselines::Retention::NONE,
                 )
             })
         }
     };
-    ($at:ident, ms_queue, WsMsq) => {
+    ($at:ident, baselines, WsMsq) => {
         |scene, scenario, config| {
-            pool(scene, scenario, config, |_| $at::ms_queue::WsMsq::<u32, Simulated>::new())
+            pool(scene, scenario, config, |_| $at::baselines::WsMsq::<u32, Simulated>::new())
         }
     };
-    ($at:ident, stack, WsLifo) => {
+    ($at:ident, baselines, WsLifo) => {
         |scene, scenario, config| {
-            pool(scene, scenario, config, |_| $at::stack::WsLifo::<u32, Simulated>::new())
+            pool(scene, scenario, config, |_| $at::baselines::WsLifo::<u32, Simulated>::new())
         }
     };
 }
@@ -504,14 +506,14 @@ impl Queue {
             Queue::Salsa => subject!(poach_pool, salsa, Salsa),
             Queue::DisplacedSalsa => subject!(poach_pool, salsa, DisplacedSalsa),
             Queue::SalsaCas => subject!(poach_pool, salsa, SalsaCas),
-            Queue::ConcBag => subject!(poach_pool, bag, ConcBag),
+            Queue::ConcBag => subject!(poach_pool, baselines, ConcBag),
             Queue::EagerBag => |scene, scenario, config| {
                 pool(scene, scenario, config, |chunk| {
                     ConcBag::<u32, Simulated>::with_retention(chunk, Retention::NONE)
                 })
             },
-            Queue::WsMsq => subject!(poach_pool, ms_queue, WsMsq),
-            Queue::WsLifo => subject!(poach_pool, stack, WsLifo),
+            Queue::WsMsq => subject!(poach_pool, baselines, WsMsq),
+            Queue::WsLifo => subject!(poach_pool, baselines, WsLifo),
         }
     }
 }

@@ -13,12 +13,12 @@ use std::process::ExitCode;
 use std::sync::Arc;
 
 use poach_memory::Machine;
-use poach_pool::bag::{BAG_CHUNK_LENGTH, ConcBag};
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
+use poach_pool::baselines::{BAG_CHUNK_LENGTH, ConcBag};
 use poach_pool::mechanism::Mechanism;
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 use poach_pool::{Consumer, Producer, TaskPool};
 
 fn run(

@@ -33,11 +33,11 @@ pub struct MyChecks;
 /// ```
 ///
 /// ```compile_fail,E0277
-/// let pool = poach_pool::ms_queue::WsMsq::<std::rc::Rc<u8>, poach_memory::Machine>::new();
+/// let pool = poach_pool::baselines::WsMsq::<std::rc::Rc<u8>, poach_memory::Machine>::new();
 /// ```
 ///
 /// ```
-/// let pool = poach_pool::ms_queue::WsMsq::<std::sync::Arc<u8>, poach_memory::Machine>::new();
+/// let pool = poach_pool::baselines::WsMsq::<std::sync::Arc<u8>, poach_memory::Machine>::new();
 /// ```
 pub struct TasksOfOneThread;
 
@@ -65,7 +65,7 @@ pub struct TasksOfOneThread;
 /// use std::sync::Arc;
 /// use poach_pool::mechanism::{Mechanism, Produce};
 ///
-/// let pools = Arc::new(poach_pool::bag::ConcBag::<&String>::new(2).unwrap());
+/// let pools = Arc::new(poach_pool::baselines::ConcBag::<&String>::new(2).unwrap());
 /// let mut producer = pools.producer().unwrap();
 /// {
 ///     let text = String::from("short");
@@ -79,7 +79,7 @@ pub struct TasksOfOneThread;
 /// use poach_pool::mechanism::{Mechanism, Produce};
 ///
 /// let text = String::from("long enough");
-/// let pools = Arc::new(poach_pool::bag::ConcBag::<&String>::new(2).unwrap());
+/// let pools = Arc::new(poach_pool::baselines::ConcBag::<&String>::new(2).unwrap());
 /// let mut producer = pools.producer().unwrap();
 /// {
 ///     producer.produce_force(0, &text).unwrap();
@@ -141,6 +141,6 @@ pub struct HandlesOfTwo;
 /// ```
 ///
 /// ```
-/// poach_pool::ms_queue::WsMsq::<u8, poach_memory::Machine>::new();
+/// poach_pool::baselines::WsMsq::<u8, poach_memory::Machine>::new();
 /// ```
 mod queues_of_ones_own {}

@@ -74,54 +74,29 @@
 //! |---|---|---|
 //! | [`salsa::Salsa`] | SALSA | plain loads and stores; thieves take chunks |
 //! | [`salsa::SalsaCas`] | SALSA+CAS | one compare-and-swap |
-//! | [`bag::ConcBag`] | ConcBag | one compare-and-swap, from any producer's list |
-//! | [`ms_queue::WsMsq`] | WS-MSQ | a Michael-Scott queue for each consumer |
-//! | [`stack::WsLifo`] | WS-LIFO | a Treiber stack for each consumer |
+//! | [`baselines::ConcBag`] | ConcBag | one compare-and-swap, from any producer's list |
+//! | [`baselines::WsMsq`] | WS-MSQ | a Michael-Scott queue for each consumer |
+//! | [`baselines::WsLifo`] | WS-LIFO | a Treiber stack for each consumer |
 #![doc = include_str!("readme.md")]
 
-mod admission;
-pub mod bag;
+pub mod baselines;
 #[cfg(doctest)]
 mod compile_fail;
-mod consumer;
-mod error;
 mod extent;
-mod future;
-mod gate;
-mod hazard;
-mod iter;
 pub mod mechanism;
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models;
-pub mod ms_queue;
-mod owned;
 pub mod policy;
-mod producer;
-mod putting;
 mod registry;
 pub mod salsa;
-mod seats;
-mod select;
-mod shared;
-mod shared_queue;
-mod sides;
-mod sleepers;
-pub mod stack;
-#[cfg(feature = "async")]
-mod stream;
 mod task_pool;
-mod wait;
 
-pub use consumer::Consumer;
-pub use error::{BuildError, Closed, GetTimeoutError, PutError, PutManyError, TryGetError};
-pub use future::{Get, Put};
-pub use hazard::Retention;
-pub use iter::{IntoIter, Iter, TryIter};
 pub use mechanism::NoHandle;
-pub use owned::{OwnedGet, OwnedPut};
-pub use producer::Producer;
-pub use select::{SelectTimeoutError, Selector};
+pub use task_pool::{
+    BuildError, Builder, CHUNK_LENGTH, CloseGuard, Closed, Consumer, Get, GetTimeoutError,
+    IntoIter, Iter, OwnedGet, OwnedPut, Producer, Put, PutError, PutManyError, SelectTimeoutError,
+    Selector, TaskPool, TryGetError, TryIter,
+};
 #[cfg(feature = "async")]
-pub use stream::{TaskSink, TaskStream};
-pub use task_pool::{Builder, CHUNK_LENGTH, CloseGuard, TaskPool};
+pub use task_pool::{TaskSink, TaskStream};

@@ -9,11 +9,11 @@ use std::sync::Arc;
 use poach_memory::Machine;
 #[cfg(not(miri))] // As `most`.
 use poach_pool::NoHandle;
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 /// Puts so many tasks into the first pool.
 fn put<P: Produce<u64>>(producer: &mut P, tasks: u64) {

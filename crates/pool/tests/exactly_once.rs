@@ -8,12 +8,12 @@ use std::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use std::thread;
 
 use poach_memory::{Asymmetric, Full, Machine};
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::Mechanism;
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 /// Tasks in all, fewer under an interpreter.
 const TASKS: usize = if cfg!(miri) { 60 } else { 20_000 };

@@ -13,12 +13,12 @@ use std::ptr;
 use std::sync::Arc;
 
 use poach_memory::Machine;
-use poach_pool::bag::{BagConsumer, ConcBag};
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::concbag::{BagConsumer, ConcBag};
+use poach_pool::baselines::{Retention, WsMsq};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
-use poach_pool::{NoHandle, PutError, Retention, TaskPool};
+use poach_pool::{NoHandle, PutError, TaskPool};
 
 use stopping::{HOOK, Kind, Stopping};
 

@@ -18,12 +18,12 @@ use poach_explore::{
     Config, Displacing, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
 };
 use poach_memory::{Asymmetric, Full, Memory, StoreLoad};
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Checks, EveryCheck, Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 type Asym = Asymmetric<Simulated>;
 

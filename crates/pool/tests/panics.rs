@@ -12,11 +12,11 @@ use std::task::{Context, Poll, Wake, Waker};
 use std::thread;
 
 use poach_memory::Machine;
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 use poach_pool::{OwnedPut, Producer, PutError, Selector, TaskPool, TryGetError};
 
 mod watchdog;

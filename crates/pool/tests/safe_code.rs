@@ -11,13 +11,13 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use poach_memory::{Asymmetric, Full, Machine};
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
+use poach_pool::baselines::{ConcBag, Retention};
 use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{EveryCheck, Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
-use poach_pool::{Consumer, Producer, PutManyError, Retention, TaskPool, TryGetError};
+use poach_pool::{Consumer, Producer, PutManyError, TaskPool, TryGetError};
 
 const TASKS: u64 = if cfg!(miri) { 30 } else { 2000 };
 

@@ -9,12 +9,12 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_memory::Machine;
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 use stopping::{HOOK, Kind, LEFT, Stopping};
 

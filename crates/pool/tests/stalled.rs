@@ -10,12 +10,12 @@ use std::sync::Arc;
 
 use poach_memory::Machine;
 use poach_pool::TaskPool;
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 #[test]
 fn a_consumer_that_stops_in_the_middle_of_a_chunk_loses_the_chunk() {

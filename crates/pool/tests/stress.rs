@@ -10,12 +10,12 @@ use std::thread;
 
 use poach_memory::{Asymmetric, Full, Machine};
 use poach_pool::TaskPool;
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::Mechanism;
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 /// Fewer under an interpreter; the stints of their handles are shorter then, too.
 const TASKS: u64 = if cfg!(miri) { 240 } else { 60_000 };

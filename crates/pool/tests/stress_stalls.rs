@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use poach_memory::{Asymmetric, Full, StoreLoad};
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Policy, Taker};
 use poach_pool::salsa::{Checks, EveryCheck, Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 use stopping::{Kind, LEFT, Stopping, start, stop_at, stop_before};
 

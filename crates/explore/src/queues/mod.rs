@@ -22,11 +22,11 @@ use poach_deque::{
     Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
     Owner, Private, Split, The, Thep,
 };
-use poach_pool::Retention;
-use poach_pool::bag::ConcBag;
-use poach_pool::ms_queue::WsMsq;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::Retention;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
@@ -70,11 +70,11 @@ pub enum Algorithm {
     SalsaCas,
     /// [`poach_deque::split::Stack`].
     Stack,
-    /// [`poach_pool::bag::ConcBag`].
+    /// [`poach_pool::baselines::ConcBag`].
     ConcBag,
-    /// [`poach_pool::ms_queue::WsMsq`].
+    /// [`poach_pool::baselines::WsMsq`].
     WsMsq,
-    /// [`poach_pool::stack::WsLifo`].
+    /// [`poach_pool::baselines::WsLifo`].
     WsLifo,
 }
 

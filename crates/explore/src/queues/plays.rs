@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use poach_deque::{Biased, ChaseLev, Fifo, Mutex, Owner, Split, Steal, The, Thep, Thief};
 use poach_memory::Memory;
-use poach_pool::Retention;
-use poach_pool::bag::ConcBag;
-use poach_pool::ms_queue::WsMsq;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::Retention;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 use super::emptiness::{ENOUGH, announcements, pass};
 use super::scenario::{Deque, Scenario, Subject, model};

@@ -5,7 +5,7 @@ use super::{Caught, Mutant, Queue, Scene};
 const HERE: Mutant = Mutant {
     name: "",
     why: "",
-    file: "pool/src/hazard.rs",
+    file: "pool/src/baselines/hazard.rs",
     was: "",
     is: "",
     queue: Queue::EagerBag,

@@ -126,9 +126,7 @@ impl Queue {
                 "deque/src/papers/idempotent"
             }
             Queue::Salsa | Queue::DisplacedSalsa | Queue::SalsaCas => "pool/src/salsa",
-            Queue::ConcBag | Queue::EagerBag => "pool/src/bag.rs",
-            Queue::WsMsq => "pool/src/ms_queue.rs",
-            Queue::WsLifo => "pool/src/stack.rs",
+            Queue::ConcBag | Queue::EagerBag | Queue::WsMsq | Queue::WsLifo => "pool/src/baselines",
         }
     }
 

@@ -53,7 +53,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "bag-looks-after",
         why: "a consumer looks at the next slot after it has taken the one before: a task may have come",
-        file: "pool/src/bag.rs",
+        file: "pool/src/baselines/concbag.rs",
         was: "                    self.announce_if_last(chunk, at);
                     self.exchanges += 1;
                     // Acquire: the task is read after it. AcqRel carries what was announced before.
@@ -75,7 +75,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ms-queue-looks-after",
         why: "a consumer looks whether its task was the last after it has taken it: another may have come",
-        file: "pool/src/ms_queue.rs",
+        file: "pool/src/baselines/ws_msq.rs",
         was: "            if next_node.next.load(Ordering::Relaxed).is_null() {
                 announce();
             }
@@ -93,7 +93,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "stack-announces-late",
         why: "two steps swapped: a consumer takes the last task and then announces it",
-        file: "pool/src/stack.rs",
+        file: "pool/src/baselines/ws_lifo.rs",
         was: "            if next.is_null() {
                 announce();
             }
@@ -220,7 +220,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ws-msq-opens-nothing",
         why: "a producer puts a task into a pool that is not looked at any more, and does not say so",
-        file: "pool/src/shared_queue.rs",
+        file: "pool/src/baselines/shared_queue.rs",
         was: "        self.core.extent.open(pool);",
         is: "",
         queue: Queue::WsMsq,
@@ -229,7 +229,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "ws-lifo-closes-with-a-task",
         why: "who closes a pool looks whether a consumer has it, and not whether there is a task",
-        file: "pool/src/shared_queue.rs",
+        file: "pool/src/baselines/shared_queue.rs",
         was: "            self.pools.is_held(pool)
                 || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))",
         is: "            self.pools.is_held(pool)",
@@ -239,7 +239,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "bag-opens-nothing",
         why: "a producer comes to a list that is not looked at any more, and does not say so",
-        file: "pool/src/bag.rs",
+        file: "pool/src/baselines/concbag.rs",
         was: "        core.open_lists.open(number);",
         is: "",
         queue: Queue::ConcBag,
@@ -249,7 +249,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "bag-closes-a-list-in-use",
         why: "who closes a list looks whether there is a task, and not whether a producer has it",
-        file: "pool/src/bag.rs",
+        file: "pool/src/baselines/concbag.rs",
         was: "                self.lists.is_held(list)
                     ||",
         is: "                ",

@@ -6,11 +6,11 @@ use std::sync::Arc;
 
 use poach_explore::{Config, Coverage, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::{Asymmetric, Full};
-use poach_pool::bag::ConcBag;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Mechanism, NoHandle};
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 /// In chunks of so many tasks.
 pub(crate) fn salsa(chunk: usize) -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {

@@ -17,10 +17,10 @@ mod systems;
 mod waiters;
 
 use poach_memory::{Asymmetric, Displaced, Full, Machine};
-use poach_pool::bag::ConcBag;
-use poach_pool::ms_queue::WsMsq;
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 use crate::{Case, Request, Size, Suite, promise};
 use peers::Peer;
@@ -32,7 +32,7 @@ use systems::{Face, Pools};
 pub struct Pool;
 
 const CHUNK: usize = poach_pool::CHUNK_LENGTH;
-const BAG_CHUNK: usize = poach_pool::bag::BAG_CHUNK_LENGTH;
+const BAG_CHUNK: usize = poach_pool::baselines::BAG_CHUNK_LENGTH;
 
 type DefaultSalsa = Salsa<u64, Machine, Asymmetric<Machine>>;
 

@@ -22,12 +22,12 @@ use std::sync::Arc;
 use anyhow::{Context as _, Result, ensure};
 use poach_coherent::{Coherent, CoherentWord, Description, Simulation};
 use poach_memory::{Asymmetric, CachePadded, Full, Memory, Ordering, Word};
-use poach_pool::bag::{BAG_CHUNK_LENGTH, ConcBag};
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
+use poach_pool::baselines::{BAG_CHUNK_LENGTH, ConcBag};
 use poach_pool::mechanism::Mechanism;
-use poach_pool::ms_queue::WsMsq;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
-use poach_pool::stack::WsLifo;
 
 use super::{distance, fits, why};
 use crate::suites::pool::protocol::{BATCH, POLLS};

@@ -48,8 +48,8 @@ use std::task::Waker;
 
 use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, StoreLoad, Word, order::InForce};
 
+use super::sleepers::{Entry, Sleepers};
 use crate::registry::each;
-use crate::sleepers::{Entry, Sleepers};
 
 /// Set once the pool is closed.
 const CLOSED: u64 = 1;
@@ -293,7 +293,7 @@ impl<M: Memory> Gate<M> {
 mod models;
 
 #[cfg(test)]
-#[path = "../tests/watchdog/mod.rs"]
+#[path = "../../tests/watchdog/mod.rs"]
 mod watchdog;
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt;
 use std::iter::FusedIterator;
 use std::mem::MaybeUninit;
 
-use crate::consumer::Consumer;
+use super::consumer::Consumer;
 use crate::salsa::Found;
 
 /// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::iter`].

@@ -9,9 +9,9 @@ use core::ptr;
 
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
 
-use crate::hazard::{Domain, Hazards};
+use super::hazard::{Domain, Hazards};
+use super::shared_queue::{SharedQueue, SharedQueues};
 use crate::registry::each;
-use crate::shared_queue::{SharedQueue, SharedQueues};
 
 /// Work stealing over stacks, over memory `M`. Lock-free.
 pub type WsLifo<T, M> = SharedQueues<T, M, Stack<T, M>>;

@@ -1,10 +1,10 @@
-//! A put under way: steps p1 and p4 to p6 of [`admission`](crate::admission).
+//! A put under way: steps p1 and p4 to p6 of [`admission`](crate::task_pool::admission).
 
 use std::mem::{self, ManuallyDrop};
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
-use crate::gate::Gate;
+use super::gate::Gate;
 
 /// A word that is 1 while its producer is inside a put.
 pub(crate) type Busy<M> = CachePadded<<M as Memory>::Word>;

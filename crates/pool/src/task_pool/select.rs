@@ -11,10 +11,10 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::{Duration, Instant};
 
-use crate::consumer::Consumer;
-use crate::error::{Closed, PutError};
-use crate::producer::Producer;
-use crate::wait::Parked;
+use super::consumer::Consumer;
+use super::error::{Closed, PutError};
+use super::producer::Producer;
+use super::wait::Parked;
 
 /// Waits for the first of several gets and puts, and does that one alone.
 ///

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use poach_memory::Machine;
 
-use crate::admission::Admission;
+use super::admission::Admission;
+use super::seats::Seats;
 use crate::policy::{Policy, Taker};
 use crate::salsa::Salsa;
-use crate::seats::Seats;
 
 pub(crate) struct Shared<T: Send> {
     pub(crate) pools: Arc<Salsa<T>>,
@@ -69,13 +69,17 @@ macro_rules! of_the_pool {
 
         /// The most tasks that the pool may hold, if there is a limit.
         pub fn capacity(&self) -> Option<usize> {
-            self.shared.admission.room.as_ref().map(crate::admission::Room::capacity)
+            self.shared.admission.room.as_ref().map($crate::task_pool::admission::Room::capacity)
         }
 
         /// Whether the pool holds as many tasks as its capacity says, or is about to. Never without
         /// a capacity.
         pub fn is_full(&self) -> bool {
-            self.shared.admission.room.as_ref().is_some_and(crate::admission::Room::is_full)
+            self.shared
+                .admission
+                .room
+                .as_ref()
+                .is_some_and($crate::task_pool::admission::Room::is_full)
         }
     };
 }

@@ -18,8 +18,8 @@ use std::time::{Duration, Instant};
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::gate::{Gate, Woken};
-use crate::sleepers::Entry;
+use super::gate::{Gate, Woken};
+use super::sleepers::Entry;
 
 /// How often a thread looks before it sleeps.
 const LOOKS: u32 = 64;

@@ -8,15 +8,15 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::error::{Closed, GetTimeoutError, TryGetError};
-use crate::iter::{Iter, TryIter};
+use super::error::{Closed, GetTimeoutError, TryGetError};
+use super::iter::{Iter, TryIter};
+use super::seats::{KEPT, OWNED};
+use super::shared::{Shared, of_the_pool};
+use super::sides::Side;
 use crate::mechanism::NoHandle;
 use crate::policy::Taker;
 use crate::registry::try_box;
 use crate::salsa::{Found, Salsa};
-use crate::seats::{KEPT, OWNED};
-use crate::shared::{Shared, of_the_pool};
-use crate::sides::Side;
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
 ///

@@ -32,8 +32,8 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Cell, Full, Machine, Memory, Ordering, Pointer, Word};
 
+use super::hazard::{Domain, Hazards, Retention};
 use crate::extent::Extent;
-use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Entries, each, try_box};
 

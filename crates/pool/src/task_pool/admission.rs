@@ -37,9 +37,9 @@ use std::time::Instant;
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
-use crate::gate::Gate;
-use crate::putting::{Busy, Putting};
-use crate::sides::{Side, Sides};
+use super::gate::Gate;
+use super::putting::{Busy, Putting};
+use super::sides::{Side, Sides};
 
 pub(crate) struct Admission<M: Memory> {
     /// Where consumers sleep; closed with the pool.
@@ -251,7 +251,7 @@ impl<M: Memory> Admission<M> {
 }
 
 #[cfg(test)]
-#[path = "../tests/stopping/mod.rs"]
+#[path = "../../tests/stopping/mod.rs"]
 #[allow(dead_code, reason = "the integration tests use the rest")]
 mod stopping;
 

@@ -9,12 +9,12 @@ use std::task::{Context, Poll};
 use futures_core::stream::{FusedStream, Stream};
 use futures_sink::Sink;
 
-use crate::consumer::Consumer;
-use crate::error::PutError;
-use crate::future::{Get, Put, poll_put};
-use crate::owned::poll_get;
-use crate::producer::Producer;
-use crate::sleepers::Entry;
+use super::consumer::Consumer;
+use super::error::PutError;
+use super::future::{Get, Put, poll_put};
+use super::owned::poll_get;
+use super::producer::Producer;
+use super::sleepers::Entry;
 
 /// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::stream`], [`Consumer::into_stream`].
 #[must_use = "a stream does nothing unless it is polled"]

@@ -5,11 +5,11 @@ use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
 
-use crate::consumer::Consumer;
-use crate::error::{Closed, PutError};
-use crate::future::{Get, Put, poll_put};
-use crate::producer::Producer;
-use crate::sleepers::Entry;
+use super::consumer::Consumer;
+use super::error::{Closed, PutError};
+use super::future::{Get, Put, poll_put};
+use super::producer::Producer;
+use super::sleepers::Entry;
 
 /// Polls a get whose entry is kept elsewhere. If it panics, the entry is given up.
 pub(crate) fn poll_get<T: Send>(

@@ -2,7 +2,7 @@
 //!
 //! Source: the SALSA paper, section 6.2. What a single-consumer pool needs, a multi-producer,
 //! multi-consumer queue has: `consume` and `steal` are the same operation, on one's own pool or on
-//! another's. [`MsQueue`](crate::ms_queue) and [`Stack`](crate::stack) are the two; this is what
+//! another's. [`MsQueue`](crate::baselines::ws_msq) and [`Stack`](crate::baselines::ws_lifo) are the two; this is what
 //! they have in common.
 //!
 //! *Pools that were left* are robbed by all, and not looked at any more once they are empty and no later one is in
@@ -16,8 +16,8 @@ use std::sync::Arc;
 
 use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, Word};
 
+use super::hazard::{Domain, Hazards, Retention};
 use crate::extent::Extent;
-use crate::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Entries, try_box};
 

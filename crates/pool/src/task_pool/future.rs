@@ -17,12 +17,12 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use crate::consumer::Consumer;
-use crate::error::{Closed, PutError};
-use crate::gate::Woken;
-use crate::producer::Producer;
+use super::consumer::Consumer;
+use super::error::{Closed, PutError};
+use super::gate::Woken;
+use super::producer::Producer;
+use super::sleepers::Entry;
 use crate::salsa::Found;
-use crate::sleepers::Entry;
 
 impl<T: Send> Consumer<T> {
     /// Takes a task, and waits for one without blocking the thread. Dropping the future before it is

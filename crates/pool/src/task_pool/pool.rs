@@ -5,15 +5,15 @@ use std::marker::PhantomData;
 use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 
-use crate::admission::Admission;
-use crate::consumer::Consumer;
-use crate::error::BuildError;
+use super::admission::Admission;
+use super::consumer::Consumer;
+use super::error::BuildError;
+use super::producer::Producer;
+use super::seats::Seats;
+use super::shared::{Shared, of_the_pool};
 use crate::mechanism::NoHandle;
 use crate::policy::{Feeder, Policy};
-use crate::producer::Producer;
 use crate::salsa::Salsa;
-use crate::seats::Seats;
-use crate::shared::{Shared, of_the_pool};
 
 /// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
 pub const CHUNK_LENGTH: usize = 1000;

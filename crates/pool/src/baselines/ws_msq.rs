@@ -13,9 +13,9 @@ use core::ptr;
 
 use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer};
 
-use crate::hazard::{Domain, Hazards};
+use super::hazard::{Domain, Hazards};
+use super::shared_queue::{SharedQueue, SharedQueues};
 use crate::registry::{each, try_box};
-use crate::shared_queue::{SharedQueue, SharedQueues};
 
 /// Work stealing over Michael-Scott queues, over memory `M`. Lock-free.
 pub type WsMsq<T, M> = SharedQueues<T, M, MsQueue<T, M>>;

@@ -9,14 +9,14 @@ use std::time::{Duration, Instant};
 
 use poach_memory::Machine;
 
-use crate::admission::{Refused, Room, Wait};
-use crate::error::{PutError, PutManyError};
+use super::admission::{Refused, Room, Wait};
+use super::error::{PutError, PutManyError};
+use super::putting::{Busy, Putting};
+use super::shared::{Shared, of_the_pool};
+use super::sides::Side;
 use crate::mechanism::NoHandle;
 use crate::policy::Feeder;
-use crate::putting::{Busy, Putting};
 use crate::salsa::Salsa;
-use crate::shared::{Shared, of_the_pool};
-use crate::sides::Side;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
