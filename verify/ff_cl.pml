@@ -3,7 +3,7 @@
  * "Fence-Free Work Stealing on Bounded TSO Processors", Figures 2c and 4, on the machine of their
  * section 2 with the egress slot of their section 7.3.
  *
- * Written from the paper, to be a second opinion: it shares nothing with crates/explore, neither the
+ * Written from the paper, to be a second opinion: it shares nothing with crates/check, neither the
  * source of the queue nor the machine. `cargo xtask spin` asks both the same questions.
  *
  *   S       entries of the owner's store buffer, at least 1

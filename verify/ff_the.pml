@@ -2,7 +2,7 @@
  * FF-THE on TSO[S]: Cilk's THE queue without the owner's fence, as Morrison and Afek give it in Figures 2a, 2b
  * and 3, line numbers theirs; and beside that what an owner that leaves means, which the paper does not treat.
  *
- * Written from the paper. It shares nothing with crates/explore.
+ * Written from the paper. It shares nothing with crates/check.
  *
  *   DELTA        a thief steals only more than this far from the owner; 0 with OWNER_FENCE is Figure 2b
  *   TASKS        tasks in the queue to begin with

@@ -4,7 +4,7 @@
  * Split Deque for Work-Stealing", section 3); requests and exposure are ours, written from the protocol that
  * crates/deque/src/papers/split/sharing.rs states in its opening comment, steps U1 to U3, O1 to O4, T1 to T3 and E1 to E6.
  *
- * It shares nothing with crates/explore.
+ * It shares nothing with crates/check.
  *
  *   TASKS        tasks that the owner has pushed to begin with, all private
  *   PUSHES       how many it pushes after that, first of all

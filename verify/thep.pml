@@ -2,7 +2,7 @@
  * THEP on TSO[S], as Morrison and Afek give it in Figure 5, line numbers theirs; beside that what a thief does when
  * the owner has left, which the paper does not treat.
  *
- * Written from the paper. It shares nothing with crates/explore.
+ * Written from the paper. It shares nothing with crates/check.
  *
  *   DELTA        a thief this close to the owner waits for the echo; TASKS: always
  *   TASKS        tasks in the queue to begin with

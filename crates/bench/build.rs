@@ -30,7 +30,7 @@ const SOURCES: [&str; 11] = [
     "Cargo.toml",
     "crates/bench/papers",
     "crates/bench/src",
-    "crates/coherent/src",
+    "crates/simulate/src",
     "crates/deque/src",
     "crates/measure/src",
     "crates/memory/src",

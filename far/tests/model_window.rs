@@ -1,6 +1,6 @@
 //! The queue in a window under the model checker: does every parcel go to one rank, in every execution?
 //!
-//! The owner's and the thief's own source runs on words of `poach-explore`'s memory of C11: an atomic operation of MPI acquires and
+//! The owner's and the thief's own source runs on words of `poach-check`'s memory of C11: an atomic operation of MPI acquires and
 //! releases, since each is flushed before the next; the slots are plain data, read and written relaxed. A network that does one thing wrong must
 //! be caught with each of the protocol's premises.
 
@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
+use poach_check::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_far::balance::Message;
 use poach_far::balance::window::{Owner, SLOTS, Taken, Theft};
 use poach_far::transport::{Transport, Word as Which};

@@ -10,10 +10,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use poach_explore::litmus::TESTS;
-use poach_explore::queues::matrix::{self, Extent, PolicyKind, QUEUES, delta as bound};
-use poach_explore::queues::{Scenario, alone, check as explore};
-use poach_explore::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
+use poach_check::litmus::TESTS;
+use poach_models::matrix::{self, Extent, PolicyKind, QUEUES, delta as bound};
+use poach_models::{Scenario, alone, check as explore};
+use poach_check::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 

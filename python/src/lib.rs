@@ -30,7 +30,7 @@ fn _poach(module: &Bound<'_, PyModule>) -> PyResult<()> {
     )?;
     module
         .add("ENGINES", PyTuple::new(py, poach_scan::Engine::ALL.map(poach_scan::Engine::name))?)?;
-    let queues = poach_explore::queues::matrix::QUEUES.iter().map(|queue| queue.name);
+    let queues = poach_models::matrix::QUEUES.iter().map(|queue| queue.name);
     module.add("QUEUES", PyTuple::new(py, queues.collect::<Vec<_>>())?)?;
     module.add_class::<scan::Scan>()?;
     module.add_class::<scan::Progress>()?;

@@ -7,11 +7,11 @@ use std::cell::Cell as Count;
 use std::rc::Rc;
 
 use model::{Do, play};
+use poach_check::spec::Spec;
+use poach_check::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_deque::{Biased, Fifo, Owner, Steal, Thief};
-use poach_explore::queues::{Deque, Scenario, model as scene};
-use poach_explore::spec::Spec;
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::{Asymmetric, Full, Loom, Memory, Ordering, StoreLoad, Unfenced, Word};
+use poach_models::{Deque, Scenario, model as scene};
 
 const MEET: &[Do] = &[Do::Push, Do::Push, Do::Pop, Do::Pop];
 const SHORT: &[Do] = &[Do::Push, Do::Push, Do::Pop];

@@ -4,10 +4,10 @@
 
 use std::sync::Arc;
 
-use poach_deque::split::{Bounds, Claim};
-use poach_explore::{
+use poach_check::{
     Config, Demand, Kind, Orderings, Report, Simulated, Threads, Verdict, explore, fail,
 };
+use poach_deque::split::{Bounds, Claim};
 use poach_memory::Ordering::Relaxed;
 use poach_memory::{Memory, Word};
 

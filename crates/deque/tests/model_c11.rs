@@ -6,15 +6,15 @@ mod c11;
 
 use std::rc::Rc;
 
+use poach_check::{Simulated, Threads};
 use poach_deque::{
     Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Steal,
     The, Thep, Thief,
 };
-use poach_explore::queues::Scenario;
-use poach_explore::queues::Step::{self, Pop, Push};
-use poach_explore::queues::taken::{Taken, Then, singles};
-use poach_explore::{Simulated, Threads};
 use poach_memory::{Asymmetric, Cell as _, Full, Memory, Unbounded, Unfenced};
+use poach_models::Scenario;
+use poach_models::Step::{self, Pop, Push};
+use poach_models::taken::{Taken, Then, singles};
 
 /// So many executions take about a second.
 const MOST: u64 = 20_000;

@@ -8,9 +8,9 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use poach_check::{Config, Kind, Simulated, Threads, explore, fail};
 use poach_deque::fifo::Thief as FifoThief;
 use poach_deque::{Fifo, Injector, Owner, Steal};
-use poach_explore::{Config, Kind, Simulated, Threads, explore, fail};
 use poach_memory::Ordering::{Relaxed, SeqCst};
 use poach_memory::{Memory, Word as _};
 

@@ -7,8 +7,8 @@ use std::cell::Cell as Count;
 use std::rc::Rc;
 
 use barrierless::{Barrierless, Fenceless, Losing, Retiring, RetiringBarrierless};
+use poach_check::{Config, Report, Simulated, Threads, Verdict, WithoutBarrier, explore};
 use poach_deque::split::{Head, Popped, Stack, Status};
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, WithoutBarrier, explore};
 use poach_memory::{Memory, Ordering, Word};
 
 #[repr(align(8))]
@@ -133,7 +133,7 @@ fn model<M: Memory>(threads: &mut Threads, does: Does, before: fn()) {
         };
         assert!(shared.runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
         drop(losing);
-        poach_explore::observe(0, u64::from(shared.stolen.get()));
+        poach_check::observe(0, u64::from(shared.stolen.get()));
     });
 }
 

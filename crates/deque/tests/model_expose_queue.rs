@@ -7,9 +7,9 @@ use std::cell::Cell as Count;
 use std::rc::Rc;
 
 use barrierless::{Barrierless, Fenceless, Losing};
+use poach_check::{Config, Report, Simulated, Threads, WithoutBarrier, explore};
 use poach_deque::Steal;
 use poach_deque::split::Split;
-use poach_explore::{Config, Report, Simulated, Threads, WithoutBarrier, explore};
 use poach_memory::Memory;
 
 /// What an owner does.
@@ -84,7 +84,7 @@ fn model<M: Memory>(threads: &mut Threads, slots: usize, script: &'static [Step]
         let pushed = script.iter().filter(|step| matches!(step, Push)).count();
         assert!(runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
         drop(losing);
-        poach_explore::observe(0, stolen.get());
+        poach_check::observe(0, stolen.get());
     });
 }
 

@@ -9,8 +9,8 @@ use std::cell::Cell as Flag;
 use std::rc::Rc;
 
 use barrierless::Barrierless;
+use poach_check::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_deque::split::{Split, Stack, Thief};
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::Memory;
 use put_back::put_back;
 
@@ -39,7 +39,7 @@ fn model<M: Memory>(threads: &mut Threads, push: impl FnOnce() + 'static, victim
     threads.finally(move || {
         let shared = (victim.shared)();
         assert!(!sleeps.get() || shared == 1, "a task was left behind");
-        poach_explore::observe(0, u64::from(sleeps.get()));
+        poach_check::observe(0, u64::from(sleeps.get()));
     });
 }
 

@@ -7,8 +7,8 @@ use std::cell::Cell as Count;
 use std::rc::Rc;
 
 use barrierless::{Losing, LosingFenceless};
+use poach_check::{Config, Report, Threads, Verdict, explore};
 use poach_deque::{ChaseLev, ExactlyOnce, Steal, The, Thep, Thief as _};
-use poach_explore::{Config, Report, Threads, Verdict, explore};
 use poach_memory::{Asymmetric, Memory};
 
 const TASKS: usize = 3;
@@ -53,7 +53,7 @@ where
         }
         assert!(runs.iter().all(|runs| runs.get() == 1), "a task was lost");
         drop(losing);
-        poach_explore::observe(0, stolen.get());
+        poach_check::observe(0, stolen.get());
     });
 }
 

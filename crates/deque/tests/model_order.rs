@@ -8,8 +8,8 @@
 use std::cell::Cell as Count;
 use std::rc::Rc;
 
+use poach_check::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_deque::{Injector, Steal};
-use poach_explore::{Config, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::{Memory, Ordering, Word};
 
 /// How the sleeper looks for tasks.

@@ -2,8 +2,8 @@
 
 #![forbid(unsafe_code)]
 
-use poach_explore::queues::{Algorithm, Policy, Scenario, check, matrix::delta};
-use poach_explore::{Config, Kind, Report, Verdict};
+use poach_check::{Config, Kind, Report, Verdict};
+use poach_models::{Algorithm, Policy, Scenario, check, matrix::delta};
 
 /// THE with store buffers of so many entries and the egress slot, a delta for one store between two pops, and no store of the client's.
 fn explored(size: u32, policy: fn(std::num::NonZeroU64) -> Policy) -> Report {

@@ -5,8 +5,8 @@
 
 use std::num::NonZeroU64;
 
-use poach_explore::queues::{Algorithm, Policy, Scenario, check};
-use poach_explore::{Config, Verdict};
+use poach_check::{Config, Verdict};
+use poach_models::{Algorithm, Policy, Scenario, check};
 
 /// Two tasks, which the owner and two thieves with one attempt each empty together; every execution.
 fn linearizable(algorithm: Algorithm, policy: Policy, tasks: u32) {

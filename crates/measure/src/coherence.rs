@@ -1,4 +1,4 @@
-//! What this machine's accesses cost, as a machine that `poach-coherent` can simulate.
+//! What this machine's accesses cost, as a machine that `poach-simulate` can simulate.
 //!
 //! | field | how |
 //! |---|---|
@@ -25,9 +25,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use poach_coherent::{Coherent, Description, DescriptionError, Level, Simulation};
 use poach_deque::split::Split;
 use poach_memory::{CachePadded, Machine, Memory, Ordering as Order, Word};
+use poach_simulate::{Coherent, Description, DescriptionError, Level, Simulation};
 use thiserror::Error;
 
 use crate::place::{CannotPlace, Topology, bind};
@@ -53,7 +53,7 @@ pub enum CannotMeasure {
     Description(#[from] DescriptionError),
     /// The simulation of a measured program failed.
     #[error("what was measured could not be simulated: {0}")]
-    Simulation(#[from] poach_coherent::Failure),
+    Simulation(#[from] poach_simulate::Failure),
 }
 
 impl From<CannotPlace> for CannotMeasure {
@@ -179,7 +179,7 @@ fn each(times: u32, act: impl FnOnce()) -> f64 {
     start.elapsed().as_secs_f64() * 1e9 / f64::from(times)
 }
 
-fn alone(costs: &mut poach_coherent::ProcessorCosts) {
+fn alone(costs: &mut poach_simulate::ProcessorCosts) {
     const TURNS: u32 = 2_000;
     let words = CachePadded::new([const { AtomicU64::new(0) }; 8]);
     // Relaxed, all of them: one thread.
@@ -414,9 +414,9 @@ fn simulated_owner(machine: &Description) -> Result<f64> {
     let mut simulation = Simulation::new(machine);
     simulation.thread(0, "measured", move || {
         owner(&queue);
-        let start = poach_coherent::now();
+        let start = poach_simulate::now();
         owner(&queue);
-        mine.set(poach_coherent::now() - start);
+        mine.set(poach_simulate::now() - start);
     });
     simulation.run()?;
     Ok(took.get() as f64 / 1000.0)

@@ -1,9 +1,9 @@
 //! What `poach measure coherence` makes of this machine is a machine.
 #![forbid(unsafe_code)]
 
-use poach_coherent::Description;
 use poach_measure::coherence::{CannotMeasure, TIMES, hand_over_now, measure};
 use poach_measure::place::{CannotPlace, Topology};
+use poach_simulate::Description;
 
 #[test]
 fn this_machine_is_one() {

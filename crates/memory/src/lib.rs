@@ -7,7 +7,7 @@
 //! |---|---|---|
 //! | [`Machine`] | an atomic of `core`, every call inlined | programs |
 //! | `Loom` (feature `loom`) | an atomic of loom | models under the C11 memory model |
-//! | `poach-explore`'s | an entry of a simulated TSO\[S\] machine | models under bounded store buffers |
+//! | `poach-check`'s | an entry of a simulated TSO\[S\] machine | models under bounded store buffers |
 //!
 //! A queue also takes a fence policy, [`StoreLoad`], which says how the owner's store of its index
 //! stays ahead of its load of the thieves' index. The policy is a parameter of an algorithm, never

@@ -1,7 +1,7 @@
 //! The memory of loom, which explores a program's executions under the C11 memory model.
 //!
 //! loom knows no process-wide barrier, so [`Loom`] has none: the policies fall back to full fences
-//! and loom checks the fenced form of each queue. The other forms are for `poach-explore`.
+//! and loom checks the fenced form of each queue. The other forms are for `poach-check`.
 
 use core::sync::atomic::Ordering;
 

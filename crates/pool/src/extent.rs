@@ -192,7 +192,7 @@ mod tests {
         use std::sync::Arc;
 
         use crate::models::clean;
-        use poach_explore::{Kind, Simulated, Threads, fail};
+        use poach_check::{Kind, Simulated, Threads, fail};
         use poach_memory::Asymmetric;
 
         use super::super::*;

@@ -1,6 +1,6 @@
 //! What the models of this crate's parts have in common: a search to its end.
 
-use poach_explore::{Config, Coverage, Threads, explore};
+use poach_check::{Config, Coverage, Threads, explore};
 
 /// Under C11 each execution is right.
 pub(crate) fn clean(model: impl Fn(&mut Threads)) {

@@ -355,7 +355,7 @@ mod tests {
         use std::rc::Rc;
 
         use crate::models::clean;
-        use poach_explore::Simulated;
+        use poach_check::Simulated;
         use poach_memory::Cell;
 
         use super::*;

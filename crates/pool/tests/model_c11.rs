@@ -11,8 +11,8 @@ mod scenes;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::queues::emptiness::{ENOUGH, announcements, pass};
-use poach_explore::{Config, Kind, Threads, fail};
+use poach_check::{Config, Kind, Threads, fail};
+use poach_models::emptiness::{ENOUGH, announcements, pass};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 

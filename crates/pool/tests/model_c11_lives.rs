@@ -13,7 +13,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::{Config, Coverage, Kind, Simulated, Threads, fail};
+use poach_check::{Config, Coverage, Kind, Simulated, Threads, fail};
 use poach_memory::{Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 

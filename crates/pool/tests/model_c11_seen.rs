@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::{Config, Kind, Simulated, Threads, fail};
+use poach_check::{Config, Kind, Simulated, Threads, fail};
 use poach_memory::{Cell, Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};

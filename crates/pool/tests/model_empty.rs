@@ -1,7 +1,7 @@
 //! "Empty" means empty: the five pools, on the simulated machine, while tasks come behind the looker's back.
 //!
 //! In each scene there is a task in the pool at every instant (the scenes are
-//! [`poach_explore::queues::emptiness`]); the policy must never say that there is none. Each scene must fail
+//! [`poach_models::emptiness`]); the policy must never say that there is none. Each scene must fail
 //! where announcements are not heard, which is the same as if the looker did not read them again, or as if
 //! nothing announced what it took.
 //!
@@ -19,8 +19,8 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::queues::emptiness::{ENOUGH, behind, pass};
-use poach_explore::{Config, Coverage, Kind, Threads, fail};
+use poach_check::{Config, Coverage, Kind, Threads, fail};
+use poach_models::emptiness::{ENOUGH, behind, pass};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 

@@ -11,13 +11,13 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::Coverage::{self, Complete, Executions, Preemptions};
-use poach_explore::history::{Call, Outcome};
-use poach_explore::queues::thefts::refused;
-use poach_explore::{
+use poach_check::Coverage::{self, Complete, Executions, Preemptions};
+use poach_check::history::{Call, Outcome};
+use poach_check::{
     Config, Displacing, Report, Simulated, Spec, Strategy, Threads, Verdict, explore, operation,
 };
 use poach_memory::{Asymmetric, Full, Memory, StoreLoad};
+use poach_models::thefts::refused;
 use poach_pool::baselines::ConcBag;
 use poach_pool::baselines::WsLifo;
 use poach_pool::baselines::WsMsq;

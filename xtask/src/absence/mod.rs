@@ -142,15 +142,15 @@ mod tests {
         assert_eq!(found("crates/runtime/src/task.rs", source), NOTHING);
         assert_eq!(found("crates/runtime/src/task/slot.rs", source), NOTHING);
         assert_eq!(found("crates/memory/src/a.rs", source), NOTHING);
-        assert_eq!(found("crates/explore/src/memory.rs", source), NOTHING);
+        assert_eq!(found("crates/check/src/memory.rs", source), NOTHING);
         assert_eq!(found("far/src/mpi/raw.rs", source), NOTHING);
         assert_eq!(
             found("far/src/mpi/mod.rs", source),
             ["far/src/mpi/mod.rs:2 unsafe-in-listed-modules"]
         );
         assert_eq!(
-            found("crates/explore/src/engine.rs", source),
-            ["crates/explore/src/engine.rs:2 unsafe-in-listed-modules"]
+            found("crates/check/src/engine.rs", source),
+            ["crates/check/src/engine.rs:2 unsafe-in-listed-modules"]
         );
         let in_test = format!("#[cfg(test)] mod tests {{ {source} }}");
         assert_eq!(
@@ -189,7 +189,7 @@ mod tests {
             assert!(found.iter().any(|f| f.ends_with(rule)), "{source}: {found:?}");
         }
         let own = "fn fence() {} fn f(m: &Machine) { m.fence(); fence() }";
-        assert_eq!(found("crates/explore/src/machine.rs", own), NOTHING);
+        assert_eq!(found("crates/check/src/machine.rs", own), NOTHING);
     }
 
     #[test]

@@ -59,7 +59,7 @@ pub(crate) const RULES: [Rule; 10] = [
         concerns: |path| {
             is_library(path)
                 && !path.starts_with("compat/")
-                && path != "crates/explore/src/engine/fibers.rs"
+                && path != "crates/check/src/engine/fibers.rs"
                 // Its standard input is the socket to its supervisor.
                 && path != "far/src/world/supervise.rs"
         },
@@ -212,15 +212,16 @@ fn may_hold_unsafe(path: &str) -> bool {
     ];
     /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely on, or that it
     /// does not on purpose.
-    const VOUCHING: [&str; 11] = [
+    const VOUCHING: [&str; 12] = [
         "crates/bench/src/suites/simulate/forks/stack",
         "crates/bench/src/promise",
         "crates/bench/tests/promise",
-        "crates/coherent/src/memory",
-        "crates/explore/src/memory",
-        "crates/explore/src/queues/stack",
+        "crates/simulate/src/memory",
+        "crates/check/src/memory",
+        "crates/models/src/any_policy",
+        "crates/models/src/stack",
         "crates/measure/src/trial",
-        "crates/mutants/src/promise",
+        "crates/models/mutants/src/promise",
         "crates/cli/src/promise",
         "crates/runtime/src/sleep/models",
         "crates/runtime/src/worker/models",

@@ -19,17 +19,18 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
 /// The libraries that users name. Not `mutants`, which is not published (`publish = false`).
-const LIBRARIES: [&str; 13] = [
+const LIBRARIES: [&str; 14] = [
     "far",
     "crates/memory",
     "crates/deque",
     "crates/pool",
     "crates/runtime",
-    "crates/explore",
+    "crates/check",
+    "crates/models",
     "crates/measure",
     "crates/bench",
     "crates/scan",
-    "crates/coherent",
+    "crates/simulate",
     "crates/poach",
     "capi",
     "compat/rayon-core",

@@ -1,6 +1,6 @@
-//! `cargo xtask loom-suite`: published tests for loom, on loom and on the module of `poach-explore` that has its names.
+//! `cargo xtask loom-suite`: published tests for loom, on loom and on the module of `poach-check` that has its names.
 //!
-//! The tests are loom's own and those of concurrent-queue. A crate named `loom` that consists of `pub use poach_explore::loom::*;` is put in
+//! The tests are loom's own and those of concurrent-queue. A crate named `loom` that consists of `pub use poach_check::loom::*;` is put in
 //! loom's place by a `[patch.crates-io]` block, so that no line of what is tested changes. A test must end as it does on loom, but for
 //! [`DIFFERENT`].
 
@@ -34,7 +34,7 @@ struct Suite {
     flags: &'static str,
 }
 
-/// Lints are off, because an `unsafe` block around a function that is safe in `poach-explore` is unused, and some tests deny warnings.
+/// Lints are off, because an `unsafe` block around a function that is safe in `poach-check` is unused, and some tests deny warnings.
 const SUITES: [Suite; 2] = [
     Suite {
         name: "loom",
@@ -68,7 +68,7 @@ const SUITES: [Suite; 2] = [
         name: "concurrent-queue",
         needs: "concurrent-queue = { version = \"=2.5.0\", features = [\"loom\"] }\nloom = \"=0.7.2\"\n",
         tests: &["loom"],
-        // Without a bound loom comes to no end in a minute, and `poach-explore` refuses 20 million states.
+        // Without a bound loom comes to no end in a minute, and `poach-check` refuses 20 million states.
         preemptions: Some(2),
         flags: "--cap-lints=allow --cfg loom",
     },
@@ -179,13 +179,13 @@ impl Suite {
 
     /// The crate of loom's name.
     fn stand_in(&self, to: &Path) -> Result<()> {
-        let explore = workspace::root().join("crates/explore");
+        let explore = workspace::root().join("crates/check");
         let manifest = format!(
             "[package]\nname = \"loom\"\nversion = \"0.7.2\"\nedition = \"2024\"\n\n[workspace]\n\n\
-             [dependencies]\npoach-explore = {{ path = '{}' }}\n",
+             [dependencies]\npoach-check = {{ path = '{}' }}\n",
             explore.display()
         );
-        let mut source = "pub use poach_explore::loom::*;\n".to_owned();
+        let mut source = "pub use poach_check::loom::*;\n".to_owned();
         if let Some(most) = self.preemptions {
             // Writing to a string does not fail.
             let _ = write!(

@@ -18,7 +18,7 @@ pub(crate) fn run() -> Result<()> {
         // The flag is not stable, and changes nothing but which versions are chosen.
         .env("RUSTC_BOOTSTRAP", "1")
         .run("a dependency asks for a newer version of another than `Cargo.toml` states")?;
-    Step::cargo("check --quiet --package poach --package poach-cli --package poach-coherent --features poach/async")
+    Step::cargo("check --quiet --package poach --package poach-cli --package poach-simulate --features poach/async")
         .within(&copy)
         .env("CARGO_TARGET_DIR", &target.to_string_lossy())
         .run("`Cargo.toml` states a version of a dependency that is too old")?;

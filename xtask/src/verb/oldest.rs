@@ -15,7 +15,7 @@ pub(crate) fn run() -> Result<()> {
         .context("no package of the workspace states a `rust-version`: `Cargo.toml` should")?;
     need_toolchain(&version)?;
     Step::toolchain(&version, "check --quiet --locked")
-        .args(["--package", "poach", "--package", "poach-cli", "--package", "poach-coherent"])
+        .args(["--package", "poach", "--package", "poach-cli", "--package", "poach-simulate"])
         .args(["--features", "poach/async"])
         .run(&format!("Rust {version}, which `Cargo.toml` states as the oldest, is too old"))?;
     eprintln!("oldest: the library and the program compile with Rust {version}");

@@ -3,8 +3,8 @@
 use std::num::NonZeroU64;
 use std::path::PathBuf;
 
-use poach_explore::Consistency;
-use poach_explore::queues::matrix::PolicyKind;
+use poach_check::Consistency;
+use poach_models::matrix::PolicyKind;
 
 /// Run a queue's own source on a simulated machine with bounded store buffers, in every order.
 #[derive(Debug, clap::Args)]

@@ -7,8 +7,8 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use anyhow::{Context as _, Result};
-use poach_explore::herd::{Quantifier, Test};
-use poach_explore::{Buffer, Config};
+use poach_check::herd::{Quantifier, Test};
+use poach_check::{Buffer, Config};
 use serde_json::json;
 
 use super::arguments::{Arguments, Entries};

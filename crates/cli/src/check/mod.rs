@@ -11,10 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use poach_explore::litmus::TESTS;
-use poach_explore::queues::matrix::{Case, Extent, QUEUES, cases, delta};
-use poach_explore::queues::{Algorithm, Policy, Scenario, Step, alone, check};
-use poach_explore::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
+use poach_check::litmus::TESTS;
+use poach_check::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
+use poach_models::matrix::{Case, Extent, QUEUES, cases, delta};
+use poach_models::{Algorithm, Policy, Scenario, Step, alone, check};
 
 pub(crate) use arguments::Arguments;
 
@@ -259,7 +259,7 @@ fn refuse_waits(scene: &str, scenario: &Scenario, weak: bool) -> Result<()> {
 
 /// A search that was asked to be partial, and found nothing.
 fn bounded_search(report: &Report, config: &Config) -> bool {
-    use poach_explore::Incomplete::{Preemptions, Random, Replay};
+    use poach_check::Incomplete::{Preemptions, Random, Replay};
     match report.verdict {
         Verdict::Incomplete(Preemptions(_) | Random(_) | Replay) => {
             !config.stop.load(Ordering::Relaxed)

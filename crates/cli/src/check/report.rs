@@ -3,10 +3,10 @@
 use std::fmt::Write as _;
 
 use anyhow::Result;
-use poach_explore::litmus::{Found, Litmus};
-use poach_explore::queues::alone::Law;
-use poach_explore::queues::matrix::{Case, Extent};
-use poach_explore::{Consistency, Kind, Report, Verdict};
+use poach_check::litmus::{Found, Litmus};
+use poach_check::{Consistency, Kind, Report, Verdict};
+use poach_models::alone::Law;
+use poach_models::matrix::{Case, Extent};
 use serde_json::{Value, json};
 
 /// The documents' version.

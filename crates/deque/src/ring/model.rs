@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use poach_explore::{Simulated, Threads};
+use poach_check::{Simulated, Threads};
 
 use super::*;
 use crate::c11;

@@ -5,7 +5,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use poach_explore::Simulated;
+use poach_check::Simulated;
 use poach_memory::{Memory, Ordering, Word as _};
 
 /// Its barrier does nothing: for models that must fail on it.

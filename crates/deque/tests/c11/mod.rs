@@ -1,7 +1,7 @@
 //! Searches under the memory model of C11 that end within a test's time. Threads run one after the other then, but for a few changes
 //! between steps, and each load may read what is not the latest.
 
-use poach_explore::{Config, Coverage, Threads, explore};
+use poach_check::{Config, Coverage, Threads, explore};
 
 /// No execution is wrong of those with so many preemptions: all of them, or the first `most`.
 pub(crate) fn clean(preemptions: u32, most: u64, model: impl Fn(&mut Threads)) {

@@ -3,8 +3,8 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
+use poach_check::{Kind, Simulated, Threads, fail, observe};
 use poach_deque::{Owner, Thief};
-use poach_explore::{Kind, Simulated, Threads, fail, observe};
 use poach_memory::Memory;
 
 /// The owner of one private task takes it by a series of pops (`series` says whether it has), or puts it back where a thief has

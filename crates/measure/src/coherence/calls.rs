@@ -4,8 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use poach_coherent::{Description, Threads};
 use poach_memory::{Machine, Memory};
+use poach_simulate::{Description, Threads};
 
 use super::{CannotMeasure, Result, TIMES, each, median, middle};
 use crate::place::bind;

@@ -266,7 +266,7 @@ mod tests {
         use std::sync::Arc;
 
         use crate::models::clean_on_both;
-        use poach_explore::Simulated;
+        use poach_check::Simulated;
 
         use super::super::*;
 

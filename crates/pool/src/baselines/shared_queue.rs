@@ -313,7 +313,7 @@ mod models {
     use std::rc::Rc;
 
     use crate::models::clean;
-    use poach_explore::{Simulated, Threads};
+    use poach_check::{Simulated, Threads};
     use poach_memory::Cell;
 
     use super::*;

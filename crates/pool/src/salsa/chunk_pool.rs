@@ -140,7 +140,7 @@ mod models {
     use std::sync::Arc;
 
     use crate::models::clean;
-    use poach_explore::{Kind, Simulated, Threads, fail};
+    use poach_check::{Kind, Simulated, Threads, fail};
 
     use super::super::Salsa;
     use super::*;

@@ -274,7 +274,7 @@ mod models {
     use std::rc::Rc;
 
     use crate::models::clean;
-    use poach_explore::{Kind, Simulated, fail};
+    use poach_check::{Kind, Simulated, fail};
 
     use super::*;
 

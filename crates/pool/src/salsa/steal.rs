@@ -177,7 +177,7 @@ mod tests {
         use std::rc::Rc;
 
         use crate::models::clean;
-        use poach_explore::{Kind, Simulated, Threads, fail};
+        use poach_check::{Kind, Simulated, Threads, fail};
 
         let model = |threads: &mut Threads| {
             let pools = Arc::new(Salsa::<u32, Simulated>::new(4).expect("memory"));
@@ -224,7 +224,7 @@ mod tests {
         use std::rc::Rc;
 
         use crate::models::clean;
-        use poach_explore::{Kind, Simulated, Threads, fail};
+        use poach_check::{Kind, Simulated, Threads, fail};
 
         use super::*;
 

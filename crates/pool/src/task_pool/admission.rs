@@ -264,7 +264,7 @@ mod models {
     use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
     use crate::models::clean_on_both;
-    use poach_explore::{Kind, Simulated, Threads, WithoutBarrier, fail};
+    use poach_check::{Kind, Simulated, Threads, WithoutBarrier, fail};
     use poach_memory::Cell;
 
     use super::*;

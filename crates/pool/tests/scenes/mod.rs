@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_explore::{Config, Coverage, Report, Simulated, Threads, Verdict, explore};
+use poach_check::{Config, Coverage, Report, Simulated, Threads, Verdict, explore};
 use poach_memory::{Asymmetric, Full};
 use poach_pool::baselines::ConcBag;
 use poach_pool::baselines::WsLifo;

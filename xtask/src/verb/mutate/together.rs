@@ -33,7 +33,7 @@ const LONGEST: Duration = Duration::from_secs(60);
 /// Runs the checker's rows.
 const ROWS: &str = "rows";
 /// Its package.
-const CHECKER: &str = "poach-explore";
+const CHECKER: &str = "poach-models";
 /// What a package's code and tests are built with beside its default features: without them some of its files are no part of it.
 const FEATURES: [(&str, &str); 1] = [("poach-pool", "poach-pool/async")];
 

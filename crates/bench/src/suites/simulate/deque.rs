@@ -12,12 +12,12 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use anyhow::{Result, ensure};
-use poach_coherent::{Coherent, CoherentWord, Description, Simulation};
 use poach_deque::{
     ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Private, Split, Steal,
     The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Bounded, CachePadded, Full, Ordering, Resolved, Word};
+use poach_simulate::{Coherent, CoherentWord, Description, Simulation};
 
 use super::{fits, why};
 use crate::{Case, Request, Sample, Unit, promise};
@@ -163,9 +163,9 @@ fn sample<O: Owner<u64> + 'static>(
     simulation.thread(0, "owner", move || {
         // The queue grows, and its lines come from memory.
         run(&queue, kind, 0..WARM_UP, &mine);
-        let (start, (stolen, _)) = (poach_coherent::now(), so_far.get());
+        let (start, (stolen, _)) = (poach_simulate::now(), so_far.get());
         run(&queue, kind, WARM_UP..WARM_UP + tasks, &mine);
-        time.set((poach_coherent::now() - start, so_far.get().0 - stolen));
+        time.set((poach_simulate::now() - start, so_far.get().0 - stolen));
         done.store(1, Ordering::Release);
     });
     let outcome = simulation.run()?;

@@ -1,7 +1,7 @@
 //! Queues, pools and fork-join programs on simulated machines of many processors: `poach bench
 //! simulate`.
 //!
-//! The shipping source of each queue, pool and task stack runs on [`poach_coherent::Coherent`], on the processors of a description. What is
+//! The shipping source of each queue, pool and task stack runs on [`poach_simulate::Coherent`], on the processors of a description. What is
 //! written here is what the suites `deque` and `pool` do with them, with virtual threads for threads. Others' queues have no
 //! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
 
@@ -17,7 +17,7 @@ mod tests;
 mod why;
 
 use anyhow::{Context as _, Result, ensure};
-use poach_coherent::Description;
+use poach_simulate::Description;
 
 use crate::{Case, Request, Suite};
 pub(crate) use forks::{Play, tree};
@@ -41,11 +41,11 @@ impl Simulate {
             Some((name, more)) => (name, Some(more)),
             None => (memory, None),
         };
-        let shipped = poach_coherent::SHIPPED.iter().any(|(known, _)| *known == name);
+        let shipped = poach_simulate::SHIPPED.iter().any(|(known, _)| *known == name);
         let machine = if shipped {
             Description::shipped(name)?
         } else {
-            let names: Vec<_> = poach_coherent::SHIPPED.iter().map(|(name, _)| *name).collect();
+            let names: Vec<_> = poach_simulate::SHIPPED.iter().map(|(name, _)| *name).collect();
             let text = std::fs::read_to_string(name).with_context(|| {
                 format!("`{name}` is no file, nor a machine that is shipped ({})", names.join(", "))
             })?;

@@ -20,7 +20,6 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use anyhow::{Context as _, Result, ensure};
-use poach_coherent::{Coherent, CoherentWord, Description, Simulation};
 use poach_memory::{Asymmetric, CachePadded, Full, Memory, Ordering, Word};
 use poach_pool::baselines::WsLifo;
 use poach_pool::baselines::WsMsq;
@@ -28,6 +27,7 @@ use poach_pool::baselines::{BAG_CHUNK_LENGTH, ConcBag};
 use poach_pool::mechanism::Mechanism;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_simulate::{Coherent, CoherentWord, Description, Simulation};
 
 use super::{distance, fits, why};
 use crate::suites::pool::protocol::{BATCH, POLLS};
@@ -247,12 +247,12 @@ fn pair<P: Mechanism<u64> + 'static>(
         let mut taken = 0;
         for task in 0..2 * tasks {
             if task == tasks {
-                start = poach_coherent::now();
+                start = poach_simulate::now();
             }
             assert!(feeder.put(task).is_ok(), "there is no memory for a task");
             taken += u64::from(taker.get() == Some(task));
         }
-        mine.set((poach_coherent::now() - start, taken));
+        mine.set((poach_simulate::now() - start, taken));
     });
     let outcome = simulation.run()?;
     let (took, taken) = done.get();
@@ -322,7 +322,7 @@ fn sample<P: Mechanism<u64> + 'static>(
                     Coherent::pause();
                 }
             }
-            last.set(last.get().max(poach_coherent::now()));
+            last.set(last.get().max(poach_simulate::now()));
             exchanges.set(exchanges.get() + taker.exchanges());
         });
     }
@@ -334,7 +334,7 @@ fn sample<P: Mechanism<u64> + 'static>(
                 assert!(feeder.put(task).is_ok(), "there is no memory for a task");
             }
             let (taken, _) = sums.get();
-            until.set(until.get().or(Some((poach_coherent::now(), taken))));
+            until.set(until.get().or(Some((poach_simulate::now(), taken))));
         });
     }
     let outcome = simulation.run()?;

@@ -9,7 +9,7 @@ use std::rc::Rc;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use poach_coherent::Description;
+use poach_simulate::Description;
 
 use super::forks::tree::Form;
 use super::forks::{Play, Search, Setting, private_fork};

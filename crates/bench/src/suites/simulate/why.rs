@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::panic::Location;
 
-use poach_coherent::{Cost, Outcome};
+use poach_simulate::{Cost, Outcome};
 
 use crate::words::figure;
 use crate::{Document, Sample};

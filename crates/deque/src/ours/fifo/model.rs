@@ -6,7 +6,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use poach_explore::{Simulated, WithoutBarrier};
+use poach_check::{Simulated, WithoutBarrier};
 use poach_memory::Cell as _;
 
 use super::*;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 use std::task::Wake;
 
 use crate::models::clean_on_both;
-use poach_explore::{Config, Kind, Simulated, Threads, Verdict, WithoutBarrier, explore, fail};
+use poach_check::{Config, Kind, Simulated, Threads, Verdict, WithoutBarrier, explore, fail};
 
 use super::*;
 

@@ -40,8 +40,8 @@ use std::cell::Cell;
 use std::rc::Rc;
 
 use anyhow::{Result, ensure};
-use poach_coherent::{CoherentWord, Description, Simulation};
 use poach_memory::{CachePadded, Word};
+use poach_simulate::{CoherentWord, Description, Simulation};
 
 use self::seeker::Idlers;
 use self::stack::Stacks;

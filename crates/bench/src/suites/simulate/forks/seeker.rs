@@ -4,13 +4,13 @@ use std::ops::Sub;
 use std::sync::Arc;
 use std::time::Duration;
 
-use poach_coherent::{Coherent, CoherentWord, Description, Threads, work};
 use poach_deque::split::Exposure;
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 use poach_runtime::generic::{
     Asked, Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Searcher, Sleep,
     StealBackoff, Unrestricted, VictimOrder, WakePolicy, Wakes,
 };
+use poach_simulate::{Coherent, CoherentWord, Description, Threads, work};
 
 use super::stack::Stolen;
 use super::tree::Tree;
@@ -40,7 +40,7 @@ impl Clock for SimulatedClock {
     type Instant = Instant;
 
     fn now() -> Instant {
-        Instant(poach_coherent::now())
+        Instant(poach_simulate::now())
     }
 }
 
@@ -63,7 +63,7 @@ impl Parking for Bed {
     }
 
     fn park_for(&self, time: Duration) -> bool {
-        let end = poach_coherent::now() + time.as_nanos() as u64 * 1000;
+        let end = poach_simulate::now() + time.as_nanos() as u64 * 1000;
         loop {
             // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
             if self.called.load(Ordering::Relaxed) != 0
@@ -72,7 +72,7 @@ impl Parking for Bed {
                 work(picoseconds(self.costs.woken));
                 return true;
             }
-            let left = end.saturating_sub(poach_coherent::now());
+            let left = end.saturating_sub(poach_simulate::now());
             if left == 0 {
                 return false;
             }

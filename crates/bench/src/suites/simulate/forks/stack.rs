@@ -9,10 +9,10 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
-use poach_coherent::{Coherent, Description, Simulation};
 use poach_deque::split::{Claim, Context, Exposure, Head, Popped, Slot, Stack, Status};
 use poach_memory::{Ordering, Word};
 use poach_runtime::generic::{Asked, Wakes, steal};
+use poach_simulate::{Coherent, Description, Simulation};
 
 use super::seeker::{Bed, SimulatedClock};
 
@@ -267,9 +267,9 @@ pub(in crate::suites::simulate) fn private_fork(machine: &Description) -> Result
             }
         };
         turn(&mut owner);
-        let start = poach_coherent::now();
+        let start = poach_simulate::now();
         turn(&mut owner);
-        time.set((poach_coherent::now() - start) / u64::from(TIMES));
+        time.set((poach_simulate::now() - start) / u64::from(TIMES));
     });
     simulation.run()?;
     Ok(took.get())

@@ -7,7 +7,7 @@
 use std::cell::RefCell;
 use std::rc::Rc;
 
-use poach_explore::{Simulated, Threads};
+use poach_check::{Simulated, Threads};
 use poach_memory::{Asymmetric, Full, Memory as _};
 
 use super::*;

@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use poach_explore::Simulated;
+use poach_check::Simulated;
 
 use super::*;
 use crate::c11;

@@ -6,7 +6,7 @@
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 
-use poach_explore::{Simulated, Threads};
+use poach_check::{Simulated, Threads};
 
 use super::*;
 use crate::c11;

@@ -1,0 +1,322 @@
+//! The queues of `poach-deque` and the pools of `poach-pool`, their own source, on the machine of [`poach_check`].
+//!
+//! [`check`] plays one queue with one policy in one [`Scenario`]; [`matrix`] lists what `poach check` plays.
+#![doc = include_str!("readme.md")]
+#![deny(unsafe_code)]
+
+pub mod alone;
+mod any;
+#[expect(unsafe_code, reason = "it promises the simulated machine's bound")]
+mod any_policy;
+mod case;
+pub mod emptiness;
+pub mod matrix;
+pub mod orderings;
+pub mod plays;
+mod scenario;
+mod scenes;
+pub mod shared;
+#[expect(unsafe_code, reason = "the stack is the owner's who says so")]
+pub mod stack;
+pub mod taken;
+pub mod thefts;
+mod weak;
+
+use core::num::NonZeroU64;
+
+use poach_deque::{
+    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
+    Owner, Private, Split, The, Thep,
+};
+use poach_pool::baselines::ConcBag;
+use poach_pool::baselines::Retention;
+use poach_pool::baselines::WsLifo;
+use poach_pool::baselines::WsMsq;
+use poach_pool::salsa::{Salsa, SalsaCas};
+
+#[doc(hidden)]
+pub use poach_check;
+pub use scenario::{Deque, Scenario, Step, Subject, model};
+
+use crate::any_policy::AnyPolicy;
+use poach_check::{Config, Consistency, Naming, Report, Simulated, Spec, explore};
+use taken::{Taken, Then, singles};
+
+/// A queue.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Algorithm {
+    /// [`poach_deque::ChaseLev`].
+    ChaseLev,
+    /// [`poach_deque::Biased`], whose thieves do not wait for an answer before they pay for a barrier.
+    Biased,
+    /// [`poach_deque::The`].
+    The,
+    /// [`poach_deque::Thep`].
+    Thep,
+    /// [`poach_deque::Split`].
+    Split,
+    /// [`poach_deque::Private`].
+    Private,
+    /// [`poach_deque::Fifo`], whose owner leaves it open.
+    Fifo,
+    /// The same, closed from the start; thieves do not wait for an answer before they pay for a barrier.
+    ClosedFifo,
+    /// [`poach_deque::IdempotentLifo`].
+    IdempotentLifo,
+    /// [`poach_deque::IdempotentFifo`].
+    IdempotentFifo,
+    /// [`poach_deque::IdempotentDeque`].
+    IdempotentDeque,
+    /// [`poach_deque::Mutex`].
+    Mutex,
+    /// [`poach_deque::Injector`].
+    Injector,
+    /// [`poach_pool::salsa::Salsa`].
+    Salsa,
+    /// [`poach_pool::salsa::SalsaCas`].
+    SalsaCas,
+    /// [`poach_deque::split::Stack`].
+    Stack,
+    /// [`poach_pool::baselines::ConcBag`].
+    ConcBag,
+    /// [`poach_pool::baselines::WsMsq`].
+    WsMsq,
+    /// [`poach_pool::baselines::WsLifo`].
+    WsLifo,
+}
+
+impl Algorithm {
+    /// Whether the queue has a fence policy; the others work without one.
+    pub fn has_policy(self) -> bool {
+        use Algorithm::{Biased, ChaseLev, Salsa, The, Thep};
+        matches!(self, ChaseLev | Biased | The | Thep | Salsa)
+    }
+
+    /// Whether a thread of its own puts tasks into it: its models have one thread more than owner and thieves.
+    pub fn is_shared(self) -> bool {
+        use Algorithm::{ConcBag, Injector, Salsa, SalsaCas, WsLifo, WsMsq};
+        matches!(self, Injector | Salsa | SalsaCas | ConcBag | WsMsq | WsLifo)
+    }
+}
+
+/// A fence policy, with what it needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Policy {
+    /// [`poach_memory::Full`].
+    Full,
+    /// [`poach_memory::Asymmetric`].
+    Asymmetric,
+    /// [`poach_memory::Bounded`].
+    Bounded {
+        /// How many pops a thief may fail to see.
+        delta: NonZeroU64,
+        /// Whether the queue makes a store of its own at each pop.
+        fill: bool,
+    },
+    /// [`poach_memory::Resolved`].
+    Resolved {
+        /// As [`Policy::Bounded`]'s.
+        delta: NonZeroU64,
+        /// As [`Policy::Bounded`]'s.
+        fill: bool,
+    },
+    /// [`poach_memory::Unbounded`].
+    Unbounded,
+    /// [`poach_memory::Displaced`], as [`Displacing`](poach_check::Displacing) models it.
+    Displaced,
+    /// [`poach_memory::Unfenced`].
+    Unfenced,
+}
+
+impl Policy {
+    fn words(self) -> Vec<Naming> {
+        match self {
+            Policy::Bounded { .. } | Policy::Resolved { .. } => vec![Naming::hidden("elsewhere")],
+            _ => Vec::new(),
+        }
+    }
+}
+
+/// What a queue promises under a policy.
+pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
+    match algorithm {
+        // A thief of a biased deque says "retry" where the owner has closed, and "empty" while it pops the last task.
+        Algorithm::Biased | Algorithm::Split | Algorithm::Private | Algorithm::Stack => {
+            Spec::PartlyPrivate
+        }
+        // As of a biased deque.
+        Algorithm::ClosedFifo => Spec::PartlyPrivateFifo,
+        Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
+        Algorithm::Salsa
+        | Algorithm::SalsaCas
+        | Algorithm::ConcBag
+        | Algorithm::WsMsq
+        | Algorithm::WsLifo => Spec::Pool,
+        Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
+            Spec::AtLeastOnce
+        }
+        Algorithm::ChaseLev | Algorithm::The => match policy {
+            Policy::Bounded { delta, .. } => Spec::DequeWithAbort { margin: delta.get() },
+            _ => Spec::Deque,
+        },
+        Algorithm::Thep | Algorithm::Mutex => Spec::Deque,
+    }
+}
+
+fn ring(capacity: usize) -> Vec<Naming> {
+    let mut names: Vec<Naming> =
+        (0..capacity).map(|slot| Naming::hidden(format!("mark{slot}"))).collect();
+    names.extend(["older", "end", "ring", "finished", "draining"].map(Naming::hidden));
+    names
+}
+
+/// What the words of a queue are called in a counterexample, in the order in which the queue makes them.
+fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
+    if !algorithm.has_policy() || matches!(algorithm, Algorithm::Biased | Algorithm::Salsa) {
+        return Vec::new();
+    }
+    let mut names = policy.words();
+    names.extend(ring(capacity));
+    names.extend([Naming::new("tail"), Naming::hidden("closed")]);
+    match algorithm {
+        Algorithm::ChaseLev => names.push(Naming::new("head")),
+        Algorithm::The => {
+            names.push(Naming::new("head"));
+            names.extend(["gone", "lock"].map(Naming::hidden));
+        }
+        Algorithm::Thep => {
+            names.extend([Naming::new("echo"), Naming::halves("head", "index", "beat")]);
+            names.extend(["gone", "lock"].map(Naming::hidden));
+        }
+        _ => {}
+    }
+    names
+}
+
+/// Explores one scenario of one queue under one policy. The specification is the queue's own,
+/// whatever `config` says; under C11 it is that each task is taken once.
+pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
+    let names = names(algorithm, policy, scenario.capacity);
+    let config = config.clone().against(spec(algorithm, policy));
+    let scene = Scene { config: &config, scenario, names: &names };
+    if !algorithm.has_policy() {
+        return plain(algorithm, &scene);
+    }
+    fenced(algorithm, policy, &scene)
+}
+
+/// A queue with a fence policy.
+fn fenced(algorithm: Algorithm, policy: Policy, scene: &Scene<'_>) -> Report {
+    // Who owns a queue is the model's first thread; of a pool each consumer owns its chunks.
+    let make = move |owner| AnyPolicy::new(policy, owner);
+    let n = scene.scenario.capacity;
+    let once = Taken::Once;
+    match algorithm {
+        Algorithm::ChaseLev => scene.deque(once, Then::Goes, || {
+            ChaseLev::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
+        }),
+        Algorithm::Biased => scene.deque(once, Then::Stays, || {
+            Biased::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0, 0).expect(POWER)
+        }),
+        Algorithm::The => scene.deque(once, Then::Goes, || {
+            The::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
+        }),
+        Algorithm::Thep => scene.deque(once, Then::Goes, || {
+            Thep::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
+        }),
+        Algorithm::Salsa => {
+            let pool = || Salsa::<u32, Simulated, AnyPolicy>::with_fences(CHUNK, make);
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
+        }
+        other => panic!("{other:?} has no policy"),
+    }
+}
+
+/// A queue without one.
+fn plain(algorithm: Algorithm, scene: &Scene<'_>) -> Report {
+    let n = scene.scenario.capacity;
+    let (once, often) = (Taken::Once, Taken::AtLeastOnce);
+    match algorithm {
+        Algorithm::Split => scene
+            .deque(once, scene.then(), || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
+        Algorithm::Private => scene.deque(once, Then::Stays, Private::<u64, Simulated>::default),
+        Algorithm::Fifo => scene.deque(once, Then::Goes, || {
+            Fifo::<u64, Simulated>::with_patience(n, 0, u32::MAX, 0).expect(POWER)
+        }),
+        Algorithm::ClosedFifo => scene.deque(once, Then::Stays, || {
+            Fifo::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER)
+        }),
+        Algorithm::IdempotentLifo => scene.deque(often, Then::Stays, || {
+            IdempotentLifo::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::IdempotentFifo => scene.deque(often, Then::Stays, || {
+            IdempotentFifo::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::IdempotentDeque => scene.deque(often, Then::Stays, || {
+            IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::Mutex => scene.deque(once, Then::Stays, Mutex::<u64, Simulated>::default),
+        Algorithm::Injector => {
+            let queue =
+                |n| Injector::<u64, Simulated, 1>::with_capacity(n).expect(POWER).with_patience(1);
+            explore(scene.config, &shared::injector(scene.scenario, queue))
+        }
+        Algorithm::SalsaCas => {
+            let pool = || SalsaCas::<u32, Simulated>::new(CHUNK);
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
+        }
+        // It has forks and joins in place of pushes and pops.
+        Algorithm::Stack => {
+            explore(scene.config, &stack::shipped(scene.scenario, stack::Exposes::Later))
+        }
+        Algorithm::ConcBag => {
+            let pool = || ConcBag::<u32, Simulated>::with_retention(CHUNK, Retention::NONE);
+            // All consumers take from one bag.
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.consume()))
+        }
+        Algorithm::WsMsq => {
+            let pool = || WsMsq::<u32, Simulated>::with_retention(Retention::NONE);
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
+        }
+        Algorithm::WsLifo => {
+            let pool = || WsLifo::<u32, Simulated>::with_retention(Retention::NONE);
+            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
+        }
+        other => panic!("{other:?} has a policy"),
+    }
+}
+
+/// A scenario of a deque, and how it is explored.
+struct Scene<'a> {
+    config: &'a Config,
+    scenario: &'a Scenario,
+    names: &'a [Naming],
+}
+
+impl Scene<'_> {
+    /// An owner that does not empty its queue leaves what is there to the thieves.
+    fn then(&self) -> Then {
+        if self.scenario.script.contains(&Step::PopAll) { Then::Stays } else { Then::Goes }
+    }
+
+    fn deque<O: Owner<u64, Thief: 'static> + 'static>(
+        &self,
+        taken: Taken,
+        then: Then,
+        make: impl Fn() -> O,
+    ) -> Report {
+        match self.config.consistency {
+            Consistency::Tso => {
+                let queue = |_| Deque(make());
+                explore(self.config, &model(self.scenario, self.names, queue))
+            }
+            Consistency::C11 => explore(self.config, &singles(self.scenario, make, taken, then)),
+        }
+    }
+}
+
+/// Tasks of a SALSA pool's chunk: few, so that chunks are finished.
+const CHUNK: usize = 2;
+const POWER: &str = "a scenario's capacity is a small power of two";
