@@ -47,6 +47,16 @@
 //! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the
 //! call then, so a thief can still deal with an owner that has not come to a safe point.
 //!
+//! # No substitute for it
+//!
+//! folly and others take a page's write permission away where `membarrier(2)` is refused: the kernel
+//! then interrupts each processor that runs the process, to have it forget the old permission, and
+//! such an interrupt is a full fence there. No page of Linux or of a processor's maker promises the
+//! interrupt. Since Linux 6.15 an AMD processor with `INVLPGB` forgets by a broadcast, without one,
+//! in a process that runs on four processors or more; an owner's store may stay in its store
+//! buffer. A process cannot find out which it is. So there is no second means: a thief that has
+//! lost the barrier waits for the owner (`docs/notebook/runtime.md` has what else was thought of).
+//!
 //! # Registered before `main`
 //!
 //! The kernel registers a process with one thread at once. Where there are several it first waits until every processor has
