@@ -6,10 +6,12 @@
 //! worked. A wrong result or an error ends it with code 1.
 
 use std::error::Error;
+use std::hint::black_box;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, mpsc};
 use std::thread;
 
+use rayon::iter::{ParallelBridge as _, ParallelIterator as _};
 use rayon_core::{ThreadPool, ThreadPoolBuilder};
 use seccompiler::{BpfProgram, SeccompAction, SeccompFilter, apply_filter_all_threads};
 
@@ -28,6 +30,10 @@ const ROWS: &[Row] = &[
     ("scope tasks that meet", tasks_that_meet),
     ("a first half waits for the second", halves_that_meet),
     ("install from outside", install_from_outside),
+    ("10^7 spawns into one scope", one_scope),
+    ("par_bridge: next joins 2^5 leaves", |late| bridge(5, 300, late)),
+    ("par_bridge: next joins 2^7 leaves", |late| bridge(7, 100, late)),
+    ("par_bridge: next joins 2^9 leaves", |late| bridge(9, 50, late)),
 ];
 
 /// How often a row does what it is about.
@@ -82,6 +88,31 @@ fn spawns(late: bool) -> Outcome {
     pool(1, late)?.install(|| (0..10_000).for_each(|_| scope()));
     let run = run.into_inner();
     if run == 10_000_000 { Ok(()) } else { Err(format!("{run} have run").into()) }
+}
+
+fn one_scope(late: bool) -> Outcome {
+    let run = AtomicUsize::new(0);
+    pool(1, late)?.scope(|s| {
+        (0..10_000_000).for_each(|_| s.spawn(|_| _ = run.fetch_add(1, Ordering::Relaxed)));
+    });
+    let run = run.into_inner();
+    if run == 10_000_000 { Ok(()) } else { Err(format!("{run} have run").into()) }
+}
+
+/// Loops whose lock is held across joins: a worker that takes a part of another's loop on top of
+/// what the holder waits for makes both wait for ever.
+fn bridge(depth: u32, loops: usize, late: bool) -> Outcome {
+    fn leaves(depth: u32) -> u64 {
+        if depth == 0 {
+            return ((0..60).fold(1, |sum: u64, n| black_box(sum.wrapping_mul(31) ^ n)) | 1) & 1;
+        }
+        let (a, b) = rayon_core::join(|| leaves(depth - 1), || leaves(depth - 1));
+        a + b
+    }
+    let right = 30 << depth;
+    let sum = || (0..30).map(|_| leaves(depth)).par_bridge().sum::<u64>();
+    let wrong = pool(8, late)?.install(|| (0..loops).find(|_| sum() != right));
+    if wrong.is_none() { Ok(()) } else { Err("a sum is wrong".into()) }
 }
 
 fn spawn_then_recv(late: bool) -> Outcome {

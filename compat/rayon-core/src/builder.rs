@@ -407,6 +407,7 @@ impl Environment {
         let waiting = choice(
             "POACH_WAITING",
             &[
+                ("patient", Waiting::Patient),
                 ("random", Waiting::Random),
                 ("transitive", Waiting::Transitive),
                 ("leapfrog", Waiting::Leapfrog),

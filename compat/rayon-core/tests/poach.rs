@@ -5,8 +5,8 @@ use std::env;
 use std::fs;
 use std::io::Read as _;
 use std::process::{Command, Stdio};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -183,6 +183,27 @@ fn a_lock_that_is_held_across_a_join() {
     // With the default a task that wants the lock is put on top of the one that holds it.
     for waiting in ["sleep", "random"] {
         let test = "a_lock_that_is_held_across_a_join";
+        let Ended { well, said } = child(test, &[("POACH_WAITING", waiting)]);
+        assert!(well, "{waiting}: {said}");
+    }
+}
+
+/// The half that a worker waits for blocks on a task that only that worker is left to run.
+#[test]
+fn a_half_that_waits_for_a_spawned_task() {
+    let test = "a_half_that_waits_for_a_spawned_task";
+    if is_child() {
+        let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
+        let (begin, begun) = mpsc::channel();
+        let spawns = || {
+            begin.send(()).unwrap();
+            let (send, receive) = mpsc::channel();
+            rayon_core::spawn(move || send.send(7).unwrap());
+            receive.recv().unwrap()
+        };
+        return assert_eq!(pool.install(|| join(move || begun.recv().unwrap(), spawns)), ((), 7));
+    }
+    for waiting in ["", "random"] {
         let Ended { well, said } = child(test, &[("POACH_WAITING", waiting)]);
         assert!(well, "{waiting}: {said}");
     }

@@ -6,9 +6,12 @@ use std::hint::black_box;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
-use poach_runtime::{Builder, ThreadPool, Waiting, Worker, broadcast, join, scope, spawn};
+use poach_runtime::{
+    Builder, ThreadPool, Waiting, Worker, broadcast, join, scope, spawn, spawn_detached,
+};
 
-const ALL: [Waiting; 4] = [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random];
+const ALL: [Waiting; 5] =
+    [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random, Waiting::Patient];
 const RESTRICTED: [Waiting; 3] = [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive];
 
 fn pool(threads: usize, waiting: Waiting) -> ThreadPool {
@@ -28,6 +31,21 @@ fn until(flag: &AtomicBool) {
 
 fn raise(flag: &AtomicBool) {
     flag.store(true, Ordering::SeqCst);
+}
+
+/// The half that a worker waits for blocks on a task that only that worker is left to run.
+#[test]
+fn a_patient_wait_takes_any_task_in_the_end() {
+    for waiting in [Waiting::Random, Waiting::Patient] {
+        let (begun, run) = (AtomicBool::new(false), &*Box::leak(Box::new(AtomicBool::new(false))));
+        let second = || {
+            raise(&begun);
+            spawn_detached(|| raise(run));
+            until(run);
+        };
+        pool(2, waiting).install(|| join(|| until(&begun), second));
+        assert!(run.load(Ordering::SeqCst), "{waiting:?}");
+    }
 }
 
 /// The number of nodes of a binomial tree, the shape of UTS T3L: 2 children with a probability of just

@@ -11,9 +11,10 @@
 //! | [`Waiting::Leapfrog`] | forks of the thief |
 //! | [`Waiting::Transitive`] | and of those whom the thief itself waits for, as far as that goes |
 //! | [`Waiting::Random`] | and then everything that an idle worker takes |
+//! | [`Waiting::Patient`] | the same, but not before it has slept for a millisecond |
 //!
 //! In all of them a worker takes what no other can: calls to an interrupt, and its mail (broadcasts). The
-//! first three are the *restricted* waits. A random wait that would nest too deep, by
+//! first three are the *restricted* waits. A random or a patient wait that would nest too deep, by
 //! [nesting](crate::Builder::nesting) or by its call stack, is a transitive one instead.
 //!
 //! That is what a join does. A scope, a handle, and a call into another pool wait for what may not have begun:
@@ -148,7 +149,17 @@ pub enum Waiting {
     /// [`Builder::nesting`](crate::Builder::nesting). Source: Lace, section 4.3.
     #[default]
     Random,
+    /// As `Transitive` until that has found nothing for a millisecond; then as `Random`.
+    ///
+    /// For programs in which a task takes a lock and joins under it. With `Random` a worker that
+    /// runs a part of such a join may begin, in a wait of its own, a task that waits for the lock:
+    /// then the part ends no more, nor does the holder's join. That is rare here. It is no
+    /// promise, as `Sleep` is, since a part may take longer.
+    Patient,
 }
+
+/// How long a patient wait sleeps before it takes any task.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(1);
 
 impl Waiting {
     /// How many workers down the chain of thieves a wait takes from, in a pool of so many.
@@ -156,7 +167,7 @@ impl Waiting {
         match self {
             Waiting::Sleep => 0,
             Waiting::Leapfrog => 1,
-            Waiting::Transitive | Waiting::Random => workers,
+            Waiting::Transitive | Waiting::Random | Waiting::Patient => workers,
         }
     }
 }

@@ -8,7 +8,7 @@ use poach_deque::split::{Exposure, Stolen};
 use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
 use crate::shared::victims::Random;
-use crate::shared::waiting::{NestingDepth, Waiting};
+use crate::shared::waiting::{NestingDepth, PATIENCE, Waiting};
 use crate::shared::{PoolShared, SpawnOrder, Spawns, WorkerSlot};
 use crate::sleep::clock::SystemClock;
 use crate::stats::track::Activity;
@@ -297,9 +297,13 @@ impl WorkerThread {
     ) {
         self.backoff.waits();
         let policy = self.shared.wait_policy;
-        let may_take_any = policy.waiting == Waiting::Random && self.guest.is_none();
+        let may_take_any = matches!(policy.waiting, Waiting::Random | Waiting::Patient);
+        let may_take_any = may_take_any && self.guest.is_none();
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
             let may_no_more = || done() || self.shared.has_awaitable();
+            if policy.waiting == Waiting::Patient {
+                self.work_until(&may_no_more, thief, &token, Restricted::wait_for(PATIENCE));
+            }
             self.work_until(&may_no_more, thief, &token, Unrestricted::wait());
             if done() {
                 return;

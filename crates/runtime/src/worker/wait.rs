@@ -30,6 +30,11 @@ impl Restricted {
     pub(super) fn wait(own: Own) -> Restricted {
         Restricted { own, time: None }
     }
+
+    /// Until it has slept for so long.
+    pub(super) fn wait_for(time: Duration) -> Restricted {
+        Restricted { own: Own::Left, time: Some(time) }
+    }
 }
 
 impl Search<WorkerThread> for Restricted {
