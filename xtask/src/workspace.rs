@@ -55,13 +55,53 @@ pub(crate) struct Library {
     pub(crate) directory: PathBuf,
 }
 
-/// One integration test, a file of a package's `tests` directory.
+/// A file of integration tests: a module of the package's test program `it`, or a program of its
+/// own.
 #[derive(Debug)]
 pub(crate) struct Test {
     /// The package that it belongs to.
     pub(crate) package: String,
+    /// The test program that it is compiled into.
+    pub(crate) program: String,
     /// The name of the file, without `.rs`.
     pub(crate) name: String,
+    /// The modules beside it whose names end with its own.
+    longer: Vec<String>,
+}
+
+impl Test {
+    /// What makes `cargo test` run the tests of this file, and no others.
+    pub(crate) fn arguments(&self) -> Vec<String> {
+        let mut arguments = vec!["--test".to_owned(), self.program.clone()];
+        if self.name != self.program {
+            arguments.extend(["--".to_owned(), format!("{}::", self.name)]);
+            let skips = self.longer.iter().map(|name| format!("{name}::"));
+            arguments.extend(skips.flat_map(|name| ["--skip".to_owned(), name]));
+        }
+        arguments
+    }
+
+    /// Whether it holds models, which bring threads and memories of their own.
+    pub(crate) fn is_model(&self) -> bool {
+        self.name.starts_with("model_")
+    }
+}
+
+/// The files of the test program whose root is `source`: those beside a `main.rs`, or itself.
+fn files_of(source: &Path) -> Result<Vec<String>> {
+    let stem = |path: &Path| path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    if !source.ends_with("main.rs") {
+        return Ok(vec![stem(source)]);
+    }
+    let mut names = Vec::new();
+    for entry in source.parent().unwrap_or(source).read_dir()? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|extension| extension == "rs") && path != source {
+            names.push(stem(&path));
+        }
+    }
+    names.sort();
+    Ok(names)
 }
 
 impl Workspace {
@@ -134,16 +174,24 @@ impl Workspace {
             .collect()
     }
 
-    /// The integration tests whose name begins with `prefix`.
-    pub(crate) fn tests(&self, prefix: &str) -> Vec<Test> {
-        self.packages()
-            .flat_map(|package| package.targets.iter().map(move |target| (package, target)))
-            .filter(|(_, target)| target.is_test() && target.name.starts_with(prefix))
-            .map(|(package, target)| Test {
-                package: package.name.to_string(),
-                name: target.name.clone(),
-            })
-            .collect()
+    /// The files of integration tests.
+    pub(crate) fn tests(&self) -> Result<Vec<Test>> {
+        let mut tests = Vec::new();
+        for package in self.packages() {
+            for target in package.targets.iter().filter(|target| target.is_test()) {
+                let names = files_of(target.src_path.as_std_path())?;
+                tests.extend(names.iter().map(|name| {
+                    let longer = names.iter().filter(|it| *it != name && it.ends_with(name));
+                    Test {
+                        package: package.name.to_string(),
+                        program: target.name.clone(),
+                        name: name.clone(),
+                        longer: longer.cloned().collect(),
+                    }
+                }));
+            }
+        }
+        Ok(tests)
     }
 }
 
@@ -162,7 +210,22 @@ mod tests {
         assert_eq!(workspace.libraries(&["crates/memory"]), ["poach-memory"]);
         assert!(workspace.features("portable").contains(&"poach-memory/portable".to_owned()));
         assert!(workspace.libraries(&["crates/nowhere"]).is_empty());
-        assert!(workspace.tests("no test is called this").is_empty());
+    }
+
+    #[test]
+    fn a_file_of_tests_is_chosen_by_its_module() {
+        let tests = Workspace::load().unwrap().tests().unwrap();
+        let of = |package: &str, name: &str| {
+            let found = tests.iter().find(|test| test.package == package && test.name == name);
+            found.expect("there is one").arguments().join(" ")
+        };
+        assert_eq!(of("poach-memory", "full"), "--test it -- full::");
+        assert_eq!(
+            of("poach-deque", "split_stack"),
+            "--test it -- split_stack:: --skip model_split_stack::"
+        );
+        assert!(tests.iter().any(Test::is_model));
+        assert!(!tests.iter().any(|test| test.name == "main"));
     }
 
     #[test]

@@ -44,7 +44,7 @@
 
 // For models of what no test outside can call. Its coroutines do not know that processor, and Miri does not know them.
 #[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
-#[path = "../tests/c11/mod.rs"]
+#[path = "../tests/it/c11/mod.rs"]
 mod c11;
 #[cfg(doctest)]
 mod compile_fail;

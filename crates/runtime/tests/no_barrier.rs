@@ -22,7 +22,7 @@ use poach_runtime::{
 
 #[cfg(not(miri))]
 #[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../memory/tests/filtered/mod.rs"]
+#[path = "../../memory/tests/it/filtered/mod.rs"]
 mod filtered;
 
 #[path = "rig/alone.rs"]

@@ -2,7 +2,7 @@
 //!
 //! Debian's cross compilers link the test programs, and an emulator runs each. What is emulated is the instruction set or the system,
 //! never the memory: a processor of total store order underneath shows no weak ordering. For that there are loom and `poach check
-//! --memory c11`. What an emulator cannot run is left out by name, with the reason, which is printed. A program of tests that
+//! --memory c11`. What an emulator cannot run is left out by name, with the reason, which is printed. A file of tests that
 //! fails does not end the run: the rest run, too, and the table at the end says which failed.
 
 use std::fs;
@@ -24,9 +24,9 @@ pub(crate) struct Platform {
     runner: (&'static str, &'static str),
     /// Directories of the crates whose tests run.
     crates: &'static [&'static str],
-    /// Of some packages only these programs of tests; the others are Linux's. `bin` are the unit tests of the package's program.
+    /// Of some packages only these files of tests; the others are Linux's. `bin` are the unit tests of the package's program.
     only: &'static [(&'static str, &'static [&'static str])],
-    /// Programs of tests, or tests in one as `program::test`, that are left out; the reason.
+    /// Files of tests, or tests in one as `file::test`, that are left out; the reason.
     left_out: &'static [(&'static str, &'static str)],
     /// Whether the runner is named to the tests, which start themselves by it.
     starts_itself: bool,
@@ -166,7 +166,7 @@ pub(crate) struct Options {
     /// Only this package.
     #[arg(long, short)]
     package: Option<String>,
-    /// Only this program of tests; `lib` and `bin` are the package's own.
+    /// Only this file of tests; `lib` and `bin` are the package's own.
     #[arg(long, value_name = "NAME")]
     test: Option<String>,
 }
@@ -191,16 +191,16 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
         environment.push(("WINEDEBUG", "-all".to_owned()));
     }
     let variable = platform.target.to_uppercase().replace('-', "_");
-    let tests = workspace.tests("");
+    let tests = workspace.tests()?;
     let mut table = Vec::new();
     for package in &packages {
-        let mut programs = vec!["lib"];
+        let own = |name, choice: &[&str]| (name, choice.iter().map(|&it| it.to_owned()).collect());
+        let mut files = vec![own("lib", &["--lib"]), own("bin", &["--bins"])];
         let of_package = tests.iter().filter(|test| test.package == *package);
-        programs.extend(of_package.map(|test| test.name.as_str()));
-        if let Some((_, only)) = platform.only.iter().find(|(name, _)| name == package) {
-            programs = only.to_vec();
-        }
-        for program in programs {
+        files.extend(of_package.map(|test| (test.name.as_str(), test.arguments())));
+        let only = platform.only.iter().find(|(name, _)| name == package);
+        files.retain(|(name, _)| only.map_or(*name != "bin", |(_, only)| only.contains(name)));
+        for (program, mut chosen) in files {
             if options.test.as_deref().is_some_and(|only| only != program) {
                 continue;
             }
@@ -212,11 +212,9 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
                 table.push((label, Row::LeftOut(reason)));
                 continue;
             }
-            let chosen = match program {
-                "lib" => vec!["--lib"],
-                "bin" => vec!["--bin", package],
-                _ => vec!["--test", program],
-            };
+            if !chosen.iter().any(|argument| argument == "--") {
+                chosen.push("--".to_owned());
+            }
             let single = format!("{label}::");
             let skipped =
                 platform.left_out.iter().filter_map(|(name, _)| name.strip_prefix(&single));
@@ -224,7 +222,6 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
             let step = Step::cargo("test --target")
                 .args([platform.target, "--package", package])
                 .args(chosen)
-                .args(["--"])
                 .args(skipped.flat_map(|test| ["--skip", test]))
                 .env(&format!("CARGO_TARGET_{variable}_LINKER"), platform.linker.0)
                 .env(&format!("CARGO_TARGET_{variable}_RUNNER"), platform.runner.0);
@@ -261,7 +258,7 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// What became of a program of tests.
+/// What became of a file of tests.
 enum Row {
     /// How many tests passed, and in how many seconds, with the build.
     Passed(u64, u64),

@@ -70,11 +70,11 @@ pub(crate) fn run_filtered(options: &Filtered) -> Result<()> {
 /// The crates whose tests are run.
 const PACKAGES: [&str; 3] = ["poach-memory", "poach-pool", "poach-runtime"];
 
-/// Of `poach-deque` these programs of tests: the rest are models, or know no barrier.
+/// Of `poach-deque` these files of tests: the rest are models, or know no barrier.
 const OF_DEQUE: [&str; 8] =
     ["behaviour", "crossbeam", "seccomp", "split", "split_stack", "st3", "stress", "safe_code"];
 
-/// The quick programs of the workspace in which the barrier plays a part.
+/// The quick files of tests of the workspace in which the barrier plays a part.
 const QUICK: [&str; 14] = [
     "asymmetric",
     "blocking",
@@ -97,7 +97,7 @@ pub(crate) struct Options {
     /// How the barrier is refused: in each of these ways.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "eperm,enosys,off")]
     how: Vec<How>,
-    /// Only some quick programs of `cargo test --workspace`, which has built them, and the tests of
+    /// Only some quick files of tests, whose programs `cargo test --workspace` has built, and the tests of
     /// the drop-in: three minutes.
     #[arg(long)]
     quick: bool,
@@ -123,8 +123,8 @@ fn run_tests(how: How, quick: bool) -> Result<u64> {
     let mut passed = 0;
     if quick {
         // The whole workspace, so that its packages have the features with which they were built.
-        let tests = QUICK.iter().flat_map(|test| ["--test", test]);
-        passed += cargo("test --no-fail-fast --workspace").args(tests).run_tests(what)?;
+        let all = cargo("test --no-fail-fast --workspace --test it").args(modules(&QUICK));
+        passed += all.run_tests(what)?;
     } else {
         let packages = PACKAGES.iter().flat_map(|package| ["--package", package]);
         // Models of simulated machines, the same with a barrier and without.
@@ -133,8 +133,8 @@ fn run_tests(how: How, quick: bool) -> Result<u64> {
             .args(packages)
             .args(skips)
             .run_tests(what)?;
-        let tests = OF_DEQUE.iter().flat_map(|test| ["--test", test]);
-        passed += cargo("test --no-fail-fast --package poach-deque").args(tests).run_tests(what)?;
+        let of_deque = cargo("test --no-fail-fast --package poach-deque --test it");
+        passed += of_deque.args(modules(&OF_DEQUE)).run_tests(what)?;
         let suite = ["rayon-suite", "--times", "1", "--threads", "2", "--profile", "debug"];
         filtered(&this).args(suite).run(what)?;
     }
@@ -146,15 +146,20 @@ fn run_tests(how: How, quick: bool) -> Result<u64> {
     Ok(passed + drop_in.run_tests(what)?)
 }
 
+/// What makes a test program run these of its files, and no models.
+fn modules<'a>(names: &'a [&str]) -> impl Iterator<Item = String> + 'a {
+    let wanted = names.iter().map(|name| format!("{name}::"));
+    std::iter::once("--".to_owned()).chain(wanted).chain(["--skip", "model_"].map(str::to_owned))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn the_programs_that_are_named_exist() {
-        let workspace = workspace::Workspace::load().unwrap();
+    fn the_files_that_are_named_exist() {
+        let tests = workspace::Workspace::load().unwrap().tests().unwrap();
         for name in QUICK.iter().chain(&OF_DEQUE) {
-            let tests = workspace.tests(name);
             assert!(tests.iter().any(|test| test.name == *name), "{name}");
         }
     }

@@ -1,9 +1,9 @@
-//! `cargo xtask loom`: the models of `tests/model_*.rs`, optimised and with a wider search.
+//! `cargo xtask loom`: the models of `tests/it/model_*.rs`, optimised and with a wider search.
 
 use anyhow::{Result, ensure};
 
 use crate::run::Step;
-use crate::workspace::Workspace;
+use crate::workspace::{Test, Workspace};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -13,11 +13,13 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let models = Workspace::load()?.tests("model_");
-    ensure!(!models.is_empty(), "no crate has a tests/model_*.rs: there is no model to explore");
+    let mut models = Workspace::load()?.tests()?;
+    models.retain(Test::is_model);
+    ensure!(!models.is_empty(), "no crate has a tests/it/model_*.rs: there is no model to explore");
     for model in &models {
         Step::cargo("test --release --package")
-            .args([&model.package, "--test", &model.name])
+            .args([&model.package])
+            .args(model.arguments())
             .env("LOOM_MAX_PREEMPTIONS", &options.preemptions.to_string())
             .run("a model failed")?;
     }

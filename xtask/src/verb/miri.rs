@@ -2,8 +2,8 @@
 //!
 //! The loom models are left out: loom brings its own scheduler, and has no undefined behaviour to show.
 //! The stress tests do less here than elsewhere; what Miri adds to them is that it also sees what did not
-//! go wrong. What `tests/lasting*.rs` make lives as long as the program, as it is documented to; there Miri looks
-//! for everything but leaks. A program of tests after the other runs, and a table at the end says what each did; one in which something
+//! go wrong. What `tests/it/lasting*.rs` make lives as long as the program, as it is documented to; there Miri looks
+//! for everything but leaks. A file of tests after the other runs, and a table at the end says what each did; one in which something
 //! is found does not end the run. The whole takes more than an hour on one core: `--shard` divides it.
 
 use std::time::Instant;
@@ -22,7 +22,7 @@ pub(crate) struct Options {
     /// Only this package.
     #[arg(long, short)]
     package: Option<String>,
-    /// Every COUNT-th program of tests, from the one at NUMBER on: all shards together run each once.
+    /// Every COUNT-th file of tests, from the one at NUMBER on: all shards together run each once.
     #[arg(long, value_name = "NUMBER/COUNT", value_parser = shard, default_value = "1/1")]
     shard: Shard,
     /// Run each test under this many seeds of Miri's scheduler.
@@ -30,7 +30,7 @@ pub(crate) struct Options {
     seeds: u32,
 }
 
-/// Which programs of tests are run: those whose number is `number` modulo `count`.
+/// Which files of tests are run: those whose number is `number` modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shard {
     number: usize,
@@ -53,28 +53,25 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     need_nightly(&["miri", "rust-src"])?;
 
-    let (tests, asynchronous) = (workspace.tests(""), workspace.features("async"));
+    let (tests, asynchronous) = (workspace.tests()?, workspace.features("async"));
     let mut all = Vec::new();
     for package in &packages {
         let files = tests.iter().filter(|test| test.package == *package);
-        let chosen = files.filter(|test| !test.name.starts_with("model_"));
-        let programs = chosen.map(|test| vec!["--test", test.name.as_str()]);
-        all.extend(
-            std::iter::once(vec!["--lib"]).chain(programs).map(|program| (package, program)),
-        );
+        all.push((package, "lib", vec!["--lib".to_owned()]));
+        let chosen = files.filter(|test| !test.is_model());
+        all.extend(chosen.map(|test| (package, test.name.as_str(), test.arguments())));
     }
     let Shard { number, count } = options.shard;
     let mut table = Vec::new();
     let mut failed = Vec::new();
-    for (package, program) in all.into_iter().skip(number).step_by(count) {
+    for (package, name, arguments) in all.into_iter().skip(number).step_by(count) {
         let began = Instant::now();
         let features = asynchronous.iter().filter(|f| f.starts_with(&format!("{package}/")));
-        let name = program.last().expect("each has one").trim_start_matches('-');
         let leaks = if name.starts_with("lasting") { " -Zmiri-ignore-leaks" } else { "" };
         let passed = Step::nightly("miri test --package")
             .args([package])
             .args(features.flat_map(|feature| ["--features", feature]))
-            .args(&program)
+            .args(&arguments)
             .env("MIRIFLAGS", &format!("-Zmiri-many-seeds=0..{}{leaks}", options.seeds))
             .run_tests("Miri found something");
         match passed {

@@ -7,7 +7,7 @@ use anyhow::{Result, ensure};
 
 use super::miri::CRATES;
 use crate::run::{Step, need_nightly};
-use crate::workspace::Workspace;
+use crate::workspace::{Test, Workspace};
 
 /// The sanitizer needs a target of its own, so that build scripts are built without it.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
@@ -16,7 +16,7 @@ const TARGET: &str = "x86_64-unknown-linux-gnu";
 /// sanitizer.
 const OPTIONS: &str = "halt_on_error=1 allocator_may_return_null=1 die_after_fork=0";
 
-/// Programs of tests that the sanitizer cannot run, and why.
+/// Files of tests that the sanitizer cannot run, and why.
 const LEFT_OUT: [(&str, &str); 3] = [
     ("address_space", "it limits the address space, of which the sanitizer reserves terabytes"),
     ("messages", "it compiles programs, which would have to be built with the sanitizer"),
@@ -41,22 +41,19 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ensure!(!packages.is_empty(), "{only} is not a package of {}", CRATES.join(", "));
     }
     need_nightly(&["rust-src"])?;
-    let (tests, asynchronous) = (workspace.tests(""), workspace.features("async"));
-    let left_out = |name: &str| {
-        name.starts_with("model_") || LEFT_OUT.iter().any(|(program, _)| name == *program)
-    };
-    let wanted = |name: &str| {
-        if options.stress { name.starts_with("stress") } else { !left_out(name) }
+    let (tests, asynchronous) = (workspace.tests()?, workspace.features("async"));
+    let wanted = |test: &&Test| {
+        let left_out = test.is_model() || LEFT_OUT.iter().any(|(name, _)| test.name == *name);
+        if options.stress { test.name.starts_with("stress") } else { !left_out }
     };
     for (name, why) in LEFT_OUT {
-        ensure!(tests.iter().any(|test| test.name == name), "there is no test program {name}");
+        ensure!(tests.iter().any(|test| test.name == name), "there is no file {name} of tests");
         eprintln!("tsan: {name} is left out: {why}");
     }
     let (mut passed, mut failed) = (0, Vec::new());
     for package in &packages {
-        let programs: Vec<_> =
-            (tests.iter()).filter(|test| test.package == *package && wanted(&test.name)).collect();
-        let step = |what: &[&str]| {
+        let files = tests.iter().filter(|test| test.package == *package).filter(wanted);
+        let step = |what: &[String]| {
             let features = asynchronous.iter().filter(|f| f.starts_with(&format!("{package}/")));
             Step::nightly("test -Zbuild-std --no-fail-fast --target")
                 .args([TARGET, "--package", package])
@@ -65,13 +62,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
                 .env("RUSTFLAGS", "-Zsanitizer=thread")
                 .env("TSAN_OPTIONS", OPTIONS)
         };
-        let mut runs = Vec::new();
-        if !programs.is_empty() {
-            let names = programs.iter().flat_map(|test| ["--test", &test.name]);
-            runs.push(step(&names.collect::<Vec<_>>()));
-        }
+        let mut runs: Vec<Step> = files.map(|test| step(&test.arguments())).collect();
         if !options.stress {
-            runs.push(step(&["--lib", "--", "--skip", "::model"]));
+            runs.push(step(&["--lib", "--", "--skip", "::model"].map(str::to_owned)));
         }
         for run in runs {
             match run.run_tests("ThreadSanitizer found something, or a test fails") {

@@ -27,7 +27,7 @@ use poach_pool::baselines::ConcBag;
 use poach_pool::baselines::Retention;
 
 mod promise;
-#[path = "../../../deque/tests/put_back/mod.rs"]
+#[path = "../../../deque/tests/it/put_back/mod.rs"]
 mod put_back;
 mod scene;
 pub mod table;
@@ -53,7 +53,7 @@ use put_back::put_back;
 
 // What the copies' unit tests find there.
 #[cfg(test)]
-#[path = "../../../deque/tests/c11/mod.rs"]
+#[path = "../../../deque/tests/it/c11/mod.rs"]
 mod c11;
 #[cfg(test)]
 #[path = "../../../pool/src/models.rs"]

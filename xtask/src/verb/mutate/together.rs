@@ -95,7 +95,7 @@ impl Test {
     pub(super) fn is_model(&self) -> bool {
         let stem = self.program.file_name().unwrap_or_default().to_string_lossy();
         let library = stem.starts_with(&self.package.replace('-', "_"));
-        self.package == CHECKER || stem.starts_with("model_") || library
+        self.package == CHECKER || self.name.starts_with("model_") || library
     }
 
     /// What tells this test from others and from itself when its program has changed.

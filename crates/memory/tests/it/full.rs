@@ -1,0 +1,12 @@
+//! A full fence is one on the machine that this runs on.
+
+#![forbid(unsafe_code)]
+
+use poach_memory::{Machine, Memory};
+
+use crate::buffering;
+
+#[test]
+fn two_threads_do_not_miss_each_other() {
+    buffering::two_threads_do_not_miss_each_other(Machine::full);
+}
