@@ -4,7 +4,7 @@
 //!
 //! Prints what a pool takes, and on Linux the threads and the memory before and after.
 
-#[path = "../tests/rig/mod.rs"]
+#[path = "../tests/it/rig/mod.rs"]
 mod rig;
 
 use std::time::Instant;

@@ -1,4 +1,4 @@
-//! A pool where address space is scarce.
+//! A pool where address space is scarce. A small program of its own, since the program takes address space, too.
 
 #![forbid(unsafe_code)]
 // A process is started, with a limit that a shell sets; Miri starts none.

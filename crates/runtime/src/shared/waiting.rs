@@ -94,7 +94,7 @@
 //!
 //! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that others wait for: a call into another pool whose
 //! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack. No wait makes the second
-//! itself: see "Tasks beside each other" (`tests/deep.rs` has chains of a million tasks).
+//! itself: see "Tasks beside each other" (`tests/it/deep.rs` has chains of a million tasks).
 //!
 //! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all waits have
 //! ended. What this does not cover is a wait that the runtime does not know: a half that blocks on a

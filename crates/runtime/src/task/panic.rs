@@ -53,7 +53,7 @@
 //! | iterator and function of `par_bridge` | workers, the iterator on one at a time | travels; the loop goes on until as many have panicked as there are workers | the iterator's own |
 //! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
 //!
-//! `tests/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for
+//! `tests/it/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for
 //! the task that they belong to.
 
 use std::any::Any;

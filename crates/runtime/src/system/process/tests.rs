@@ -7,7 +7,7 @@ use super::*;
 
 // The tests in `tests` start themselves by the same command.
 #[cfg(all(unix, not(miri)))]
-#[path = "../../../tests/rig/program.rs"]
+#[path = "../../../../memory/tests/it/own_process/mod.rs"]
 mod program;
 
 #[test]

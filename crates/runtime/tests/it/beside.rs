@@ -11,9 +11,7 @@ use poach_runtime::{
     JoinError, JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn, spawn_fifo,
 };
 
-#[path = "rig/alone.rs"]
-mod alone;
-use alone::alone;
+use crate::alone::alone;
 
 const WAITS: [Waiting; 4] =
     [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random];

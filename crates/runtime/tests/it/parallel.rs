@@ -131,7 +131,7 @@ fn loops_nest_panic_and_are_interrupted() {
             |a, b| a + b,
         )
     });
-    assert_eq!(sum, (0..20).map(|i: usize| i * i.saturating_sub(1) / 2).sum());
+    assert_eq!(sum, (0..20).map(|i: usize| i * i.saturating_sub(1) / 2).sum::<usize>());
     let result = catch_unwind(AssertUnwindSafe(|| {
         pool.install(|| par_for(0..ITEMS, |i| assert!(i != ITEMS / 2, "half way")));
     }));

@@ -12,9 +12,7 @@ use std::{mem, thread};
 
 use poach_runtime::{BuildError, Priority, ThreadPool, scope};
 
-#[path = "rig/alone.rs"]
-mod alone;
-use alone::alone;
+use crate::alone::alone;
 
 /// Panics when it is dropped, with another one of its kind.
 struct Bomb;

@@ -4,17 +4,16 @@ use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
 use std::{env, panic, thread};
 
-#[path = "program.rs"]
-pub(crate) mod program;
-use program::this_program;
+use super::own_process::this_test;
 
 const ROLE: &str = "POACH_TEST_ALONE";
 
 /// How long such a process may take before it counts as one that hangs.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// Runs `body` in a process that runs the named test of this program and nothing else, and fails with what that process
-/// printed if it does not pass. Miri, which starts no processes, runs `body` here.
+/// Runs `body` in a process that runs the named test of the file that calls this and nothing else, and fails with what that
+/// process printed if it does not pass. Miri, which starts no processes, runs `body` here.
+#[track_caller]
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     if cfg!(miri) {
         // The default hook prints a full backtrace for a panic within a panic, which takes Miri minutes.
@@ -25,10 +24,8 @@ pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     }
     // A file, not a pipe: nobody would read that one before the process has ended.
     let mut printed = tempfile::tempfile().unwrap();
-    let mut child = this_program()
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
+    let mut child = this_test(test)
         .env(ROLE, "1")
-        .env("RUST_BACKTRACE", "0")
         .stdout(printed.try_clone().unwrap())
         .stderr(printed.try_clone().unwrap())
         .spawn()

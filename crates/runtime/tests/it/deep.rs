@@ -11,9 +11,7 @@ use poach_runtime::{
     yield_local, yield_now,
 };
 
-#[path = "rig/alone.rs"]
-mod alone;
-use alone::alone;
+use crate::alone::alone;
 
 /// Fewer where they take long.
 const TASKS: usize = if cfg!(miri) {
@@ -213,7 +211,7 @@ fn within_a_task_that_a_still_wait_runs_others_take_work_again() {
         scope(|s| {
             s.spawn(|_| ran.store(true, Ordering::SeqCst));
             // After the section, waits take work.
-            let q = crate::pool(1);
+            let q = self::pool(1);
             let wait = q.spawn(|| std::thread::sleep(std::time::Duration::from_millis(20)));
             wait.join().unwrap();
             assert!(ran.load(Ordering::SeqCst));

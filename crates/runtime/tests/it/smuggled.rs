@@ -9,9 +9,7 @@ use std::thread;
 use poach_runtime::{ThreadBuilder, ThreadPool, Worker, interrupt, join};
 use send_wrapper::SendWrapper;
 
-#[path = "rig/alone.rs"]
-mod alone;
-use alone::alone;
+use crate::alone::alone;
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()

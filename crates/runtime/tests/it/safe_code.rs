@@ -1,6 +1,6 @@
 //! What safe code can do with this crate that it is not meant to: leave what it should wait for, ask twice, hand things on,
 //! panic everywhere. What it cannot write stands in the crate's module `compile_fail`; tokens that are smuggled past the
-//! compiler in `tests/smuggled.rs`; code of the user's that panics inside of the runtime in `tests/foreign_code.rs`.
+//! compiler in `tests/it/smuggled.rs`; code of the user's that panics inside of the runtime in `tests/it/foreign_code.rs`.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -14,9 +14,7 @@ use std::thread;
 
 use poach_runtime::{JoinHandle, Priority, Scope, ThreadBuilder, ThreadPool, foreign};
 
-#[path = "rig/alone.rs"]
-mod alone;
-use alone::alone;
+use crate::alone::alone;
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()

@@ -2,9 +2,10 @@
 
 #![forbid(unsafe_code)]
 
-mod rig;
-
 use poach_runtime::{ThreadPool, join};
+
+use crate::alone::alone;
+use crate::rig;
 
 /// The example `pools` makes 10,000: with other tests beside it a pool takes milliseconds.
 const POOLS: u64 = if cfg!(miri) { 5 } else { 500 };
@@ -16,6 +17,10 @@ fn threads() -> usize {
 
 #[test]
 fn pools_come_and_go() {
+    alone("pools_come_and_go", come_and_go);
+}
+
+fn come_and_go() {
     #[cfg(all(target_os = "linux", not(miri)))]
     let before = threads();
     (0..POOLS).for_each(rig::a_pool_comes_and_goes);

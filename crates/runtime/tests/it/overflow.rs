@@ -9,9 +9,7 @@ use std::{env, thread};
 
 use poach_runtime::{ThreadPool, join, scope};
 
-#[path = "rig/program.rs"]
-mod program;
-use program::this_program;
+use crate::own_process::this_test;
 
 const ROLE: &str = "POACH_TEST_OVERFLOWS";
 
@@ -31,11 +29,7 @@ fn message(test: &str, overflow: impl FnOnce()) -> Option<String> {
         overflow();
         return None;
     }
-    let output = this_program()
-        .args(["--exact", test, "--nocapture", "--test-threads=1"])
-        .env(ROLE, "1")
-        .output()
-        .unwrap();
+    let output = this_test(test).env(ROLE, "1").output().unwrap();
     let text = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(!output.status.success(), "{text}");
     Some(text)

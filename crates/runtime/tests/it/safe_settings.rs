@@ -13,9 +13,7 @@ use poach_runtime::{
     Builder, Grain, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
 };
 
-#[path = "rig/alone.rs"]
-mod alone;
-use alone::alone;
+use crate::alone::alone;
 
 /// Forks, tasks and a broadcast; afterwards all workers are there.
 fn works(pool: &ThreadPool) {

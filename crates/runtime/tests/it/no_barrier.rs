@@ -20,20 +20,18 @@ use poach_runtime::{
     ThreadPool, blocking, broadcast, join, scope, scope_fifo, spawn, spawn_detached,
 };
 
+use crate::alone::alone;
 #[cfg(not(miri))]
-#[allow(dead_code, reason = "other tests use the rest")]
-#[path = "../../memory/tests/it/filtered/mod.rs"]
-mod filtered;
-
-#[path = "rig/alone.rs"]
-mod alone;
+use crate::filtered;
+#[cfg(not(miri))]
+use crate::own_process::this_test;
 
 const ROUNDS: usize = if cfg!(miri) { 1 } else { 100 };
 const TASKS: usize = 3;
 
 /// Runs `body` on workers of a new pool, again and again, in a process whose system refuses the barrier.
 fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
-    alone::alone(test, || {
+    alone(test, || {
         #[cfg(not(miri))]
         filtered::filter(filtered::Answer::Refused);
         assert!(!Machine::asymmetric());
@@ -46,7 +44,7 @@ fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
 
 /// As [`refused`], where the filter comes once the pool has worked. (Miri has no filter; there this is `refused`.)
 fn lost(test: &str, threads: usize, body: fn()) {
-    alone::alone(test, || {
+    alone(test, || {
         let pool = ThreadPool::builder().threads(threads).build().unwrap();
         // With forks and tasks of every worker, whose stacks and queues so go without fences, where there is a barrier.
         pool.install(|| {
@@ -73,7 +71,7 @@ fn lost(test: &str, threads: usize, body: fn()) {
 /// program switches the barrier off, and the worker waits in what `push` returned. It does not come
 /// to its deque meanwhile.
 fn switched_off<W: FnOnce()>(test: &str, push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send) {
-    alone::alone(test, || {
+    alone(test, || {
         let pool = ThreadPool::builder().threads(2).build().unwrap();
         let (made, free) = (Barrier::new(2), Barrier::new(2));
         let pushes = || {
@@ -187,7 +185,7 @@ fn others_run_the_second_halves_of_before_and_within() {
 
 #[test]
 fn the_worker_runs_what_a_caller_spawns_within() {
-    alone::alone("the_worker_runs_what_a_caller_spawns_within", || {
+    alone("the_worker_runs_what_a_caller_spawns_within", || {
         #[cfg(not(miri))]
         filtered::filter(filtered::Answer::Refused);
         let pool = ThreadPool::builder().threads(1).build().unwrap();
@@ -211,7 +209,7 @@ fn the_worker_runs_what_a_caller_spawns_within() {
 /// What a spare has spawned and not begun goes to the pool when it goes back, and sleeps.
 #[test]
 fn a_spare_goes_back_with_nothing_in_its_queue() {
-    alone::alone("a_spare_goes_back_with_nothing_in_its_queue", || {
+    alone("a_spare_goes_back_with_nothing_in_its_queue", || {
         #[cfg(not(miri))]
         filtered::filter(filtered::Answer::Refused);
         let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
@@ -245,7 +243,7 @@ const LONG: Duration = Duration::from_secs(60);
 #[test]
 #[cfg(not(miri))]
 fn a_worker_leaves_nothing_in_its_queue_when_its_pool_ends() {
-    alone::alone("a_worker_leaves_nothing_in_its_queue_when_its_pool_ends", || {
+    alone("a_worker_leaves_nothing_in_its_queue_when_its_pool_ends", || {
         filtered::filter(filtered::Answer::Refused);
         let (tell, has_run) = mpsc::channel();
         let has_run = Mutex::new(has_run);
@@ -349,12 +347,7 @@ fn a_variable_that_says_neither_on_nor_off_is_refused() {
         return;
     }
     let test = "a_variable_that_says_neither_on_nor_off_is_refused";
-    let output = alone::program::this_program()
-        .args(["--exact", test, "--nocapture"])
-        .env("POACH_BARRIER", "nonsense")
-        .env("RUST_BACKTRACE", "0")
-        .output()
-        .unwrap();
+    let output = this_test(test).env("POACH_BARRIER", "nonsense").output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success() && said.contains(REFUSAL), "{said}");
     assert!(!said.contains("assertion"), "{said}");
