@@ -3,9 +3,6 @@
 
 #![expect(unsafe_code, reason = "an allocator that can be told to refuse")]
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod stopping;
-
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::fmt::Debug;
@@ -19,6 +16,10 @@ use poach_pool::baselines::{Retention, WsMsq};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::{NoHandle, PutError, TaskPool};
+
+#[allow(dead_code, reason = "other tests use the rest")]
+#[path = "it/stopping/mod.rs"]
+mod stopping;
 
 use stopping::{HOOK, Kind, Stopping};
 

@@ -85,8 +85,8 @@
 //!    another life, so that no model finds an execution which goes wrong without the tag alone. It
 //!    stays: it lets each step above be argued within one term, and where a thief's hazard pointer
 //!    comes too late it is what stops the thief. **Without either** a task is taken twice: the model
-//!    finds it (`tests/model_tso.rs`), and so do real threads that are stopped at the right places
-//!    (`tests/stress_stalls.rs`).
+//!    finds it (`tests/it/model_tso.rs`), and so do real threads that are stopped at the right places
+//!    (`tests/it/stress_stalls.rs`).
 //! 6. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the

@@ -251,7 +251,7 @@ impl<M: Memory> Admission<M> {
 }
 
 #[cfg(test)]
-#[path = "../../tests/stopping/mod.rs"]
+#[path = "../../tests/it/stopping/mod.rs"]
 #[allow(dead_code, reason = "the integration tests use the rest")]
 mod stopping;
 

@@ -293,7 +293,7 @@ impl<M: Memory> Gate<M> {
 mod models;
 
 #[cfg(test)]
-#[path = "../../tests/watchdog/mod.rs"]
+#[path = "../../tests/it/watchdog/mod.rs"]
 mod watchdog;
 
 #[cfg(test)]

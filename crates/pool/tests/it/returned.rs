@@ -3,9 +3,6 @@
 //!
 //! One thread plays all, another's step before a chosen access of one; or real threads, each stopped at the one place that matters.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod stopping;
-
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
 use std::rc::Rc;
@@ -16,7 +13,7 @@ use poach_memory::{Full, Machine, Memory, StoreLoad};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-use stopping::{HOOK, Kind, Stopping, start, stop_before};
+use crate::stopping::{HOOK, Kind, Stopping, start, stop_before};
 
 /// How many chunks a pool of SALSA's has made.
 fn chunks(pools: &impl Debug) -> usize {

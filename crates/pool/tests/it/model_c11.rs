@@ -5,9 +5,6 @@
 
 #![forbid(unsafe_code)]
 
-#[allow(dead_code, reason = "other models use the rest")]
-mod scenes;
-
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -16,7 +13,9 @@ use poach_models::emptiness::{ENOUGH, announcements, pass};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
-use scenes::{Kept, conc_bag, fenced, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq};
+use crate::scenes::{
+    self, Kept, conc_bag, fenced, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq,
+};
 
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;

@@ -5,7 +5,7 @@ use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread;
 
-#[path = "../../../memory/tests/watched/mod.rs"]
+#[path = "../../../../memory/tests/watched/mod.rs"]
 mod watched;
 
 pub(crate) use watched::Kind;

@@ -19,8 +19,7 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_pool::{OwnedPut, Producer, PutError, Selector, TaskPool, TryGetError};
 
-mod watchdog;
-use watchdog::watched;
+use crate::watchdog::watched;
 
 /// A task that counts its drop, and panics in it if it is told to.
 struct Task {

@@ -11,8 +11,7 @@ use poach_pool::{
     TryGetError, TryIter,
 };
 
-mod watchdog;
-use watchdog::watched;
+use crate::watchdog::watched;
 
 const TASKS: usize = if cfg!(miri) { 200 } else { 100_000 };
 

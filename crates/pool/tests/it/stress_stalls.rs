@@ -6,8 +6,6 @@
 //! have made their own, find the pool empty, and go on with tasks that come later. At last the two wake
 //! up, in either order, and each task has been taken once.
 
-mod stopping;
-
 use std::sync::{Arc, Mutex};
 use std::thread;
 
@@ -19,7 +17,7 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 use poach_pool::salsa::{Checks, EveryCheck, Salsa, SalsaCas};
 
-use stopping::{Kind, LEFT, Stopping, start, stop_at, stop_before};
+use crate::stopping::{Kind, LEFT, Stopping, start, stop_at, stop_before};
 
 /// Far more accesses than the third thread needs for all that it does.
 const ENOUGH: u64 = 100_000;

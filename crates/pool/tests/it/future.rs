@@ -19,8 +19,7 @@ use poach_pool::{
     TaskSink, TaskStream, TryGetError,
 };
 
-mod watchdog;
-use watchdog::watched;
+use crate::watchdog::watched;
 
 /// Counts how often it is woken.
 #[derive(Default)]

@@ -6,9 +6,6 @@
 
 #![forbid(unsafe_code)]
 
-#[allow(dead_code, reason = "other models use the rest")]
-mod scenes;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -17,7 +14,7 @@ use poach_check::{Config, Coverage, Kind, Simulated, Threads, fail};
 use poach_memory::{Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 
-use scenes::{Kept, salsa, salsa_cas};
+use crate::scenes::{self, Kept, salsa, salsa_cas};
 
 /// No execution is wrong of those with so many preemptions: all of them.
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {

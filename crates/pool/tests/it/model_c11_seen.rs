@@ -3,9 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-#[allow(dead_code, reason = "other models use the rest")]
-mod scenes;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -15,7 +12,7 @@ use poach_memory::{Cell, Memory, Ordering, Word};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
-use scenes::{Kept, conc_bag, fenced, salsa, salsa_cas, ws_lifo, ws_msq};
+use crate::scenes::{self, Kept, conc_bag, fenced, salsa, salsa_cas, ws_lifo, ws_msq};
 
 /// So many executions take less than a second.
 const MOST: u64 = 10_000;

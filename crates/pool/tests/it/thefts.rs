@@ -4,9 +4,6 @@
 //! Real threads, each stopped at the one place that matters, as the execution is longer than a model can
 //! search for.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod stopping;
-
 use std::cell::RefCell;
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -17,7 +14,7 @@ use poach_pool::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use poach_pool::policy::{Policy, Taker};
 use poach_pool::salsa::Salsa;
 
-use stopping::{Kind, Stopping, start, stop_before};
+use crate::stopping::{Kind, Stopping, start, stop_before};
 
 type Pools = Salsa<u64, Stopping>;
 

@@ -12,9 +12,6 @@
 
 #![forbid(unsafe_code)]
 
-#[allow(dead_code, reason = "other models use the rest")]
-mod scenes;
-
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -24,7 +21,7 @@ use poach_models::emptiness::{ENOUGH, behind, pass};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
-use scenes::{
+use crate::scenes::{
     Hidden, Hiding, clean, conc_bag, covers, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq,
 };
 

@@ -1,9 +1,6 @@
 //! How long a search is: it comes to an end where every chunk that it finds is taken away, and an empty get
 //! looks at few pools where few consumers are, whatever was before.
 
-#[allow(dead_code, reason = "other tests use the rest")]
-mod stopping;
-
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -16,7 +13,7 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-use stopping::{HOOK, Kind, LEFT, Stopping};
+use crate::stopping::{HOOK, Kind, LEFT, Stopping};
 
 /// Chunks that are stolen from under a consumer in one search after the other.
 const THEFTS: u64 = if cfg!(miri) { 100 } else { 100_000 };

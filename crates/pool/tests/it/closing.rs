@@ -8,8 +8,7 @@ use std::time::Duration;
 
 use poach_pool::{Closed, GetTimeoutError, PutError, TaskPool, TryGetError};
 
-mod watchdog;
-use watchdog::watched;
+use crate::watchdog::watched;
 
 const TASKS: usize = if cfg!(miri) { 200 } else { 100_000 };
 
