@@ -10,7 +10,7 @@ use crate::run::{Step, need_program};
 pub(crate) fn run() -> Result<()> {
     need_program("ncdu", "-v", "ncdu")?;
     need_program("chromium", "--version", "chromium")?;
-    let passed = Step::cargo("test --package poach-cli --test documents --test page")
+    let passed = Step::cargo("test --package poach-cli --test it -- documents:: page::")
         .env("POACH_NOTHING_LEFT_OUT", "1")
         .run_tests("a document is not what it should be")?;
     ensure!(passed > 0, "documents: no test ran");

@@ -4,14 +4,14 @@
 //! document, which Chromium then prints.
 #![cfg(target_os = "linux")]
 
-mod rig;
-
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
+
+use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 

@@ -2,8 +2,6 @@
 //! as it was.
 #![cfg(target_os = "linux")]
 
-mod rig;
-
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::path::{Path, PathBuf};
@@ -13,6 +11,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
+
+use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 

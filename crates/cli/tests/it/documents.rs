@@ -1,8 +1,6 @@
 //! `poach scan`'s documents as a user and other programs meet them: complete, replaced as a whole, and read by ncdu.
 #![cfg(target_os = "linux")]
 
-mod rig;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -13,6 +11,8 @@ use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 use serde_json::Value;
+
+use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 

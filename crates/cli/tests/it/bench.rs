@@ -5,7 +5,7 @@ use std::process::{Command, Output};
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
-mod rig;
+use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 

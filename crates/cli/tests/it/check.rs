@@ -1,13 +1,13 @@
 //! `poach check` by its contract: verdicts, exit codes, counterexamples, and what it says of what cannot
 //! be explored.
 
-#[cfg(target_os = "linux")]
-mod rig;
-
 use std::fs;
 
 use assert_cmd::Command;
 use serde_json::Value;
+
+#[cfg(target_os = "linux")]
+use crate::rig;
 
 fn poach(arguments: &[&str]) -> (i32, String, String) {
     let output =

@@ -1,13 +1,13 @@
 //! `poach scan` as a user likes it: defaults from a file, looks, completions, a manual, groups of equal files.
 #![cfg(target_os = "linux")]
 
-mod rig;
-
 use std::ffi::OsStr;
 use std::fs;
 use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+
+use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 

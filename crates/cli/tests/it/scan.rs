@@ -1,8 +1,6 @@
 //! `poach scan` as a user meets it: exit codes, streams, pipes, signals.
 #![cfg(target_os = "linux")]
 
-mod rig;
-
 use std::fs::{self, Permissions};
 use std::io::Read as _;
 use std::os::unix::ffi::OsStrExt as _;
@@ -12,6 +10,8 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
+
+use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 

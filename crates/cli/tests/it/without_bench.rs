@@ -1,7 +1,5 @@
 //! `poach bench` of a program that has no suites.
 
-#![cfg(not(feature = "bench"))]
-
 use std::process::Command;
 
 /// Whatever is asked of it, one sentence says what to build.

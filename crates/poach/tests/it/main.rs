@@ -1,0 +1,4 @@
+//! The behaviour tests, each file a module.
+
+mod examples;
+mod in_tokio;
