@@ -3,8 +3,10 @@
 #![forbid(unsafe_code)]
 
 use std::hint::black_box;
+use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use poach_runtime::{
     Builder, ThreadPool, Waiting, Worker, broadcast, join, scope, spawn, spawn_detached,
@@ -35,16 +37,24 @@ fn raise(flag: &AtomicBool) {
 
 /// The half that a worker waits for blocks on a task that only that worker is left to run.
 #[test]
-fn a_patient_wait_takes_any_task_in_the_end() {
+fn a_patient_wait_takes_any_task_in_the_end_and_not_at_once() {
     for waiting in [Waiting::Random, Waiting::Patient] {
-        let (begun, run) = (AtomicBool::new(false), &*Box::leak(Box::new(AtomicBool::new(false))));
+        let (begun, run) = (AtomicBool::new(false), &*Box::leak(Box::new(OnceLock::new())));
+        let first = || {
+            until(&begun);
+            Instant::now()
+        };
         let second = || {
             raise(&begun);
-            spawn_detached(|| raise(run));
-            until(run);
+            spawn_detached(|| run.set(Instant::now()).unwrap());
+            while run.get().is_none() {
+                thread::yield_now();
+            }
         };
-        pool(2, waiting).install(|| join(|| until(&begun), second));
-        assert!(run.load(Ordering::SeqCst), "{waiting:?}");
+        let (waits, ()) = pool(2, waiting).install(|| join(first, second));
+        let waited = run.get().unwrap().saturating_duration_since(waits);
+        // It sleeps for a millisecond; half, as a system's clocks may be coarse.
+        assert!(waiting == Waiting::Random || waited >= Duration::from_micros(500), "{waited:?}");
     }
 }
 
