@@ -136,3 +136,22 @@ fn each_task_comes_out_once_whoever_pushes_and_steals() {
     play::<64>(0, 2, 1);
     play::<64>(200, 1, 2);
 }
+
+/// A block of such tasks has 4 MiB, which are made where they are to be.
+#[cfg(not(miri))] // It takes a minute for as many bytes.
+#[test]
+fn large_tasks_need_no_stack_for_a_block() {
+    type Large = [u8; 64 << 10];
+    let play = || {
+        let injector = Injector::<Large>::new();
+        for task in 0..65 {
+            injector.push([task; 64 << 10]);
+        }
+        for task in 0..65 {
+            let stolen = injector.steal().success().map(|large| (large[0], large[65_535]));
+            assert_eq!(stolen, Some((task, task)));
+        }
+    };
+    let stack = 32 * size_of::<Large>();
+    thread::Builder::new().stack_size(stack).spawn(play).unwrap().join().unwrap();
+}

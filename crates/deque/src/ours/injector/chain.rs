@@ -287,14 +287,26 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
                 Err(now) => id = now,
             }
         }
-        let slot = |_| Slot { state: M::Word::new(0), task: M::Cell::new(MaybeUninit::uninit()) };
         // Its own number in place of the next one's means that there is no link.
         let (next, below) = (M::Word::new(Place::new(number, 0).0), M::Word::new(0));
         let contested = core::array::from_fn(|_| M::Word::new(number << BITS));
         let header = CachePadded::new(Header { next, below, contested });
-        let block = Block { slots: core::array::from_fn(slot), header };
-        // SAFETY: there is room, and the id is this thread's alone until the caller names it, by a release.
-        unsafe { self.memory(id).write(MaybeUninit::new(block)) };
+        // Where it is to be, slot by slot: a block of large tasks is larger than a stack.
+        let block = self.memory(id).cast::<Block<T, M, SLOTS>>();
+        // SAFETY: there is memory for a block.
+        let slots = unsafe { &raw mut (*block).slots }.cast::<Slot<T, M>>();
+        for place in 0..SLOTS {
+            // SAFETY: a block has so many slots.
+            let slot = unsafe { slots.add(place) };
+            let (state, task) = (M::Word::new(0), M::Cell::new(MaybeUninit::uninit()));
+            // SAFETY: the id, and so its memory, is this thread's alone until the caller names it,
+            // by a release.
+            unsafe { slot.write(Slot { state, task }) };
+        }
+        // SAFETY: there is memory for a block.
+        let to = unsafe { &raw mut (*block).header };
+        // SAFETY: the memory is this thread's alone until the caller names it, by a release.
+        unsafe { to.write(header) };
         Ok(id)
     }
 
