@@ -200,6 +200,12 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
         (0..self.pools()).map(|pool| self.core.approximate_len(pool)).sum()
     }
 
+    /// A number that rises as tasks are taken: by one, or for several that came together.
+    pub(crate) fn taken(&self) -> u64 {
+        // Two for each event.
+        (0..self.pools()).fold(0, |sum: u64, pool| sum.wrapping_add(self.core.announced(pool))) / 2
+    }
+
     /// Whether every pool was empty when it was looked at, one after the other.
     pub fn is_empty(&self) -> bool {
         (0..self.pools()).all(|pool| self.core.is_empty(pool))

@@ -21,6 +21,16 @@
 //! other way to clear busy. Where busy is cleared without a look at the gate a consumer may sleep for ever:
 //! a unit test stops a put at every access, and finds it.
 //!
+//! # A get that waits gives back its room beforehand
+//!
+//! The capacity limits the tasks that nobody has come for. A get without a deadline that is about
+//! to wait gives back the room of the task that it will take, and gives back none when it takes
+//! that task; if it takes none, it takes the room back ([`Room::take_back`]). So a pool holds up to
+//! its capacity, and one task more for each such get, and the count of what is held may be below 0.
+//! With a capacity of one on one processor two producers and two consumers that wait would else
+//! pass one task for two changes of threads. A get with a deadline, or a future, may end without a
+//! task at any time, and its room would have been put into: it gives back nothing beforehand.
+//!
 //! # When one side is gone
 //!
 //! The last of a side to go ([`Sides`]) closes the pool: without a producer no task will come, and without a consumer none will be taken, nor
@@ -51,7 +61,8 @@ pub(crate) struct Admission<M: Memory> {
 
 /// The capacity of a pool that has one.
 pub(crate) struct Room<M: Memory> {
-    /// How many tasks are in the pool or about to be.
+    /// How many tasks are in the pool or about to be, less the gets that gave their room back
+    /// beforehand: a signed number.
     held: CachePadded<M::Word>,
     capacity: u64,
     /// Where producers sleep.
@@ -87,15 +98,20 @@ impl<M: Memory> Room<M> {
 
     /// Whether there is no room: out of date at once.
     pub(crate) fn is_full(&self) -> bool {
-        self.held.load(Ordering::Relaxed) >= self.capacity
+        !self.has_room_beside(self.held.load(Ordering::Relaxed))
+    }
+
+    fn has_room_beside(&self, held: u64) -> bool {
+        held as i64 <= 0 || held < self.capacity
     }
 
     /// Takes room for one task, if there is any.
     fn reserve(&self) -> Option<Reserved<'_, M>> {
         // Relaxed: the count alone decides; tasks are published by the chunks.
         let mut held = self.held.load(Ordering::Relaxed);
-        while held < self.capacity {
-            match self.held.compare_exchange(held, held + 1, Ordering::Relaxed, Ordering::Relaxed) {
+        while self.has_room_beside(held) {
+            let more = held.wrapping_add(1);
+            match self.held.compare_exchange(held, more, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return Some(Reserved(self)),
                 Err(now) => held = now,
             }
@@ -103,17 +119,27 @@ impl<M: Memory> Room<M> {
         None
     }
 
-    /// Waits until there is room for a task, and takes it.
+    /// Waits until there is room for a task, and takes it. `taken` is as in [`Gate::wait`].
     #[cold]
-    fn wait(&self, deadline: Option<Instant>) -> Result<Reserved<'_, M>, Refused> {
+    fn wait(
+        &self,
+        deadline: Option<Instant>,
+        taken: impl Fn() -> u64,
+    ) -> Result<Reserved<'_, M>, Refused> {
         let look = || {
             if self.gate.is_closed() { Some(Err(Refused::Closed)) } else { self.reserve().map(Ok) }
         };
         // Without a deadline it waits until `look` has an answer.
-        let (found, entered) = self.gate.wait(deadline, look).ok_or(Refused::TimedOut)?;
+        let (found, entered) = self.gate.wait(deadline, taken, look).ok_or(Refused::TimedOut)?;
         // This may wake another. If that panics the room is given back.
         drop(entered);
         found
+    }
+
+    /// Takes the room back of a get that gave it back beforehand and has taken no task.
+    pub(crate) fn take_back(&self) {
+        // Relaxed, as in `reserve`.
+        self.held.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Gives back the room of one task.
@@ -198,12 +224,14 @@ impl<M: Memory> Admission<M> {
         self.producers().retain(|other| !Arc::ptr_eq(other, busy));
     }
 
-    /// What a put must ask where the gate is not [plain](Putting::is_plain). May sleep, if it may `wait`.
+    /// What a put must ask where the gate is not [plain](Putting::is_plain). May sleep, if it may
+    /// `wait`; `taken` is as in [`Gate::wait`].
     #[cold]
     pub(crate) fn admit<'a>(
         &'a self,
         putting: Putting<'a, M>,
         wait: Wait,
+        taken: impl Fn() -> u64,
     ) -> Result<(Putting<'a, M>, Option<Reserved<'a, M>>), Refused> {
         let putting = self.open(putting)?;
         let Some(room) = &self.room else { return Ok((putting, None)) };
@@ -214,7 +242,7 @@ impl<M: Memory> Admission<M> {
         // Over, for now: who sees the pool closed shall not wait for one who waits for room.
         let busy = putting.busy;
         drop(putting);
-        let reserved = room.wait(deadline)?;
+        let reserved = room.wait(deadline, taken)?;
         let putting = self.open(Putting::begin(busy, &self.tasks))?;
         Ok((putting, Some(reserved)))
     }
@@ -261,10 +289,10 @@ mod models {
     //! The locks are the system's, so that no thread of a model may come to one while another has it: with the list of producers
     //! that is one thread alone, and with the sleepers of a gate there are none.
 
-    use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+    use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
     use crate::models::clean_on_both;
-    use poach_check::{Kind, Simulated, Threads, WithoutBarrier, fail};
+    use poach_check::{Config, Kind, Simulated, Threads, Verdict, WithoutBarrier, explore, fail};
     use poach_memory::Cell;
 
     use super::*;
@@ -279,7 +307,7 @@ mod models {
             let putting = Putting::begin(&busy, &puts.tasks);
             if putting.is_plain() {
                 place.with_mut(|_| ());
-            } else if let Ok((_putting, _)) = puts.admit(putting, Wait::No) {
+            } else if let Ok((_putting, _)) = puts.admit(putting, Wait::No, || 0) {
                 place.with_mut(|_| ());
             }
         });
@@ -302,6 +330,47 @@ mod models {
         clean_on_both(a_put_against_the_close::<WithoutBarrier>);
     }
 
+    /// Three puts into a pool of one meet a get that waits, and gives its room back so often. Whether
+    /// the pool may then hold more than its capacity and what the get waits for.
+    fn puts_against_a_get_that_waits(given_back: usize) -> impl Fn(&mut Threads) {
+        move |threads| {
+            let admission = Arc::new(Admission::<Simulated>::new(Some(1), false));
+            // Those that nobody has come for.
+            let tasks = Arc::new(AtomicI64::new(0));
+            for name in ["first", "second", "third"] {
+                let (puts, tasks) = (Arc::clone(&admission), Arc::clone(&tasks));
+                threads.spawn(name, move || {
+                    let room = puts.room.as_ref().expect("it has a capacity");
+                    if let Some(reserved) = room.reserve() {
+                        reserved.keep();
+                        let before = tasks.fetch_add(1, Relaxed);
+                        assert!(before < 1, "there are more tasks than the capacity says");
+                    }
+                });
+            }
+            let (gets, comes) = (Arc::clone(&admission), Arc::clone(&tasks));
+            threads.spawn("get", move || {
+                let room = gets.room.as_ref().expect("it has a capacity");
+                // It has come for one, whichever that is.
+                comes.fetch_sub(1, Relaxed);
+                (0..given_back).for_each(|_| room.release());
+            });
+            threads.finally(move || drop((admission, tasks)));
+        }
+    }
+
+    #[test]
+    fn a_get_that_waits_is_room_for_one_task() {
+        clean_on_both(puts_against_a_get_that_waits(1));
+    }
+
+    /// What must fail: it gives its room back when it waits, and again when it takes.
+    #[test]
+    fn a_get_that_gives_back_twice_is_room_for_two() {
+        let report = explore(&Config::default(), &puts_against_a_get_that_waits(2));
+        assert!(matches!(report.verdict, Verdict::Violation(_)), "{:?}", report.verdict);
+    }
+
     /// The last that could take goes, and a producer comes.
     fn the_last_goes<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None, false));
@@ -313,7 +382,7 @@ mod models {
         threads.spawn("producer", move || {
             let putting = Putting::begin(&busy, &puts.tasks);
             if !putting.is_plain()
-                && puts.admit(putting, Wait::No).err() == Some(Refused::Closed)
+                && puts.admit(putting, Wait::No, || 0).err() == Some(Refused::Closed)
                 && !puts.sides.is_untaken()
             {
                 fail(Kind::Lost, "it is not told that nobody is left to take its task");
@@ -463,7 +532,7 @@ mod tests {
     fn try_put(admission: &Admission<Stopping>, busy: &Busy<Stopping>) {
         let putting = Putting::begin(busy, &admission.tasks);
         assert!(!putting.is_plain());
-        assert!(admission.admit(putting, Wait::No).is_err());
+        assert!(admission.admit(putting, Wait::No, || 0).is_err());
     }
 
     #[test]
@@ -479,7 +548,10 @@ mod tests {
         let (_, most) = lost_while_a_put_stops(try_put, EVERYWHERE);
         let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
             let putting = Putting::begin(busy, &admission.tasks);
-            assert_eq!(admission.admit(putting, Wait::Until(None)).err(), Some(Refused::Closed));
+            assert_eq!(
+                admission.admit(putting, Wait::Until(None), || 0).err(),
+                Some(Refused::Closed)
+            );
         };
         assert_eq!(lost_while_a_put_stops(put, most), (0, most));
     }
@@ -530,7 +602,8 @@ mod tests {
         let flag = Arc::new(Flag::default());
         let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
             let putting = Putting::begin(&busy, &admission.tasks);
-            let _admitted = admission.admit(putting, Wait::No).expect("it is open and has room");
+            let _admitted =
+                admission.admit(putting, Wait::No, || 0).expect("it is open and has room");
             admission.close();
             assert!(!look(&admission, &flag));
             panic!("foreign code");

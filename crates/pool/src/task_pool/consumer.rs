@@ -8,6 +8,9 @@ use std::panic::{RefUnwindSafe, UnwindSafe};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use poach_memory::Machine;
+
+use super::admission::Room;
 use super::error::{Closed, GetTimeoutError, TryGetError};
 use super::iter::{Iter, TryIter};
 use super::seats::{KEPT, OWNED};
@@ -49,6 +52,8 @@ pub struct Consumer<T: Send> {
     home: usize,
     /// A task that a get had taken when a waker panicked. In a box, as a consumer would be as large as a task.
     kept: Option<Box<T>>,
+    /// Whether it has given back the room of the task that it waits for.
+    room_given_back: bool,
     not_sync: PhantomData<Cell<()>>,
 }
 
@@ -75,7 +80,9 @@ impl<T: Send> Consumer<T> {
             seat => Seat::Guarded(seat),
         };
         shared.admission.sides.join(Side::Takes);
-        Ok(Consumer { seat, shared: Arc::clone(shared), home, kept: None, not_sync: PhantomData })
+        let shared = Arc::clone(shared);
+        let (kept, room_given_back, not_sync) = (None, false, PhantomData);
+        Ok(Consumer { seat, shared, home, kept, room_given_back, not_sync })
     }
 
     /// One more consumer of the same pool and home, for another thread. (`clone` panics where this gives an error.)
@@ -252,6 +259,7 @@ impl<T: Send> Consumer<T> {
         };
         let task = task?;
         Some(match &self.shared.admission.room {
+            Some(_) if mem::take(&mut self.room_given_back) => task,
             Some(room) => keep_while(&mut self.kept, task, || room.release()),
             None => task,
         })
@@ -354,8 +362,39 @@ impl<T: Send> Consumer<T> {
             return Some(found);
         }
         let shared = Arc::clone(&self.shared);
-        let (found, entered) = shared.admission.tasks.wait(deadline, || self.look(place))?;
+        let room = shared.admission.room.as_ref().filter(|_| deadline.is_none());
+        let waits = Waits::begin(self, room);
+        let looks = || waits.consumer.look(place);
+        let (found, entered) =
+            shared.admission.tasks.wait(deadline, || shared.pools.taken(), looks)?;
+        drop(waits);
         Some(self.wake_with(found, || drop(entered)))
+    }
+}
+
+/// A get that waits. Its drop takes back the room that it gave back beforehand, if it has no task.
+struct Waits<'a, T: Send> {
+    consumer: &'a mut Consumer<T>,
+    room: Option<&'a Room<Machine>>,
+}
+
+impl<'a, T: Send> Waits<'a, T> {
+    fn begin(consumer: &'a mut Consumer<T>, room: Option<&'a Room<Machine>>) -> Self {
+        consumer.room_given_back = room.is_some();
+        let waits = Waits { consumer, room };
+        // Wakes a producer, which is foreign code.
+        room.into_iter().for_each(Room::release);
+        waits
+    }
+}
+
+impl<T: Send> Drop for Waits<'_, T> {
+    fn drop(&mut self) {
+        if mem::take(&mut self.consumer.room_given_back)
+            && let Some(room) = self.room
+        {
+            room.take_back();
+        }
     }
 }
 
@@ -416,5 +455,45 @@ impl<T: Send> Drop for Consumer<T> {
         }
         let discards = Discards(self);
         discards.0.shared.admission.leave(Side::Takes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::{PutError, TaskPool};
+
+    use super::*;
+
+    #[test]
+    fn a_get_that_waits_is_room_for_one_task() {
+        let pool = TaskPool::bounded(1);
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let shared = Arc::clone(&consumer.shared);
+        let waits = Waits::begin(&mut consumer, shared.admission.room.as_ref());
+        assert_eq!(producer.try_put(1), Ok(()));
+        assert!(!pool.is_full());
+        assert_eq!(producer.try_put(2), Ok(()));
+        assert!(pool.is_full());
+        assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
+        // It ends without a task.
+        drop(waits);
+        assert_eq!(consumer.try_get(), Ok(1));
+        assert_eq!(producer.try_put(3), Err(PutError::Full(3)), "the capacity is what it was");
+        assert_eq!(consumer.try_get(), Ok(2));
+        assert_eq!(producer.try_put(3), Ok(()));
+    }
+
+    #[test]
+    fn what_a_waiting_get_takes_makes_no_more_room() {
+        let pool = TaskPool::bounded(1);
+        let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
+        let shared = Arc::clone(&consumer.shared);
+        let waits = Waits::begin(&mut consumer, shared.admission.room.as_ref());
+        assert_eq!((producer.try_put(1), producer.try_put(2)), (Ok(()), Ok(())));
+        let mut place = MaybeUninit::uninit();
+        let found = waits.consumer.look(&mut place).map(|got| got.map(Found::read));
+        assert_eq!(found, Some(Ok(1)));
+        drop(waits);
+        assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
     }
 }

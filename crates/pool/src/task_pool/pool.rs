@@ -261,8 +261,9 @@ impl<T> fmt::Debug for Builder<T> {
 }
 
 impl<T: Send> Builder<T> {
-    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, while the pool is full. Costs one
-    /// atomic read-modify-write for each put and each get.
+    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, while the pool
+    /// is full. A consumer that waits in [`get`](Consumer::get) is room for one task more, which it
+    /// is about to take. Costs one atomic read-modify-write for each put and each get.
     #[must_use]
     pub fn capacity(mut self, tasks: usize) -> Self {
         self.capacity = Some(tasks);

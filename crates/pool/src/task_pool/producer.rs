@@ -199,8 +199,11 @@ fn begin_slowly<T: Send>(
     putting: Putting<'_, Machine>,
     wait: Wait,
 ) -> Result<(), Refused> {
-    let (putting, reserved) =
-        if putting.is_plain() { (putting, None) } else { shared.admission.admit(putting, wait)? };
+    let (putting, reserved) = if putting.is_plain() {
+        (putting, None)
+    } else {
+        shared.admission.admit(putting, wait, || shared.pools.taken())?
+    };
     // If it panics, or there is no memory, the room is given back.
     if !feeder.prepare() {
         return Err(Refused::OutOfMemory);

@@ -67,7 +67,7 @@ macro_rules! of_the_pool {
             self.shared.pools.is_empty()
         }
 
-        /// The most tasks that the pool may hold, if there is a limit.
+        /// The [capacity](crate::Builder::capacity); nothing without a limit.
         pub fn capacity(&self) -> Option<usize> {
             self.shared.admission.room.as_ref().map($crate::task_pool::admission::Room::capacity)
         }

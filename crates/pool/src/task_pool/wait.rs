@@ -7,8 +7,15 @@
 //!
 //! - a wait with a deadline yields only while much time is left, and looks at the clock before each
 //!   look;
-//! - where a yield took long, and much longer than the thread had run since its last wait, the
-//!   thread yields no more for a while.
+//! - where a yield took long, and much longer than the thread had run since its last wait, and the
+//!   pool's other threads took few tasks meanwhile, it has run threads that compute something else.
+//!   After the second such yield the thread yields no more for a while, and after each further one
+//!   for twice as long as before.
+//!
+//! Tasks are counted because a thread that is woken is preferred to one that yields: beside threads
+//! of its own pool that sleep and wake each other a yield lasts as long as beside threads that
+//! compute. Without the count one long yield sent all threads of a pool to sleep for each task, for
+//! ever. The first long yield does not count, as something else has run now and then on any machine.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -26,52 +33,89 @@ const LOOKS: u32 = 64;
 /// A yield of this length has run a thread that computes,
 const LONG: Duration = Duration::from_millis(1);
 /// and not for this thread, if it is so many times as long as this thread has run since its last
-/// wait.
+/// wait,
 const LONGER: u32 = 8;
-/// How long that is remembered: some ten slices.
-const CONTENDED: Duration = Duration::from_millis(50);
+/// and not for its pool, if there was not a task taken in each such part of it.
+const TASK: Duration = Duration::from_micros(50);
+/// How long a thread does not yield after its second long yield; twice as long after the third.
+const CONTENDED: Duration = Duration::from_millis(1);
+/// The long yield after which that is longest: some ten slices.
+const MOST: u32 = 8;
+/// After so many waits in a row without a long yield the next is the first again.
+const SHORT: u32 = 32;
 /// A wait that has less time left does not yield: some thirty slices.
 const MARGIN: Duration = Duration::from_millis(100);
 
-thread_local! {
-    /// When this thread's last wait ended, and until when it does not yield.
-    static LAST: Cell<Option<(Instant, Instant)>> = const { Cell::new(None) };
+/// What a thread knows of its last wait.
+#[derive(Clone, Copy)]
+struct Last {
+    ended: Instant,
+    /// Until when the thread does not yield.
+    contended: Instant,
+    /// How many long yields there have been, up to [`MOST`].
+    long: u32,
+    /// How many waits with short yields since then.
+    short: u32,
 }
 
-/// How long a wait may yield.
+thread_local! {
+    static LAST: Cell<Option<Last>> = const { Cell::new(None) };
+}
+
+/// The yields of one wait.
 struct Yields {
     /// How long the thread had run when the wait began.
     ran: Duration,
-    /// Until when it does not yield.
-    contended: Option<Instant>,
+    last: Last,
+    /// Whether there were any, and none of them long.
+    short: bool,
 }
 
 impl Yields {
     fn new(now: Instant) -> Self {
-        let Some((ended, until)) = LAST.get() else {
-            return Yields { ran: Duration::MAX, contended: None };
-        };
-        Yields { ran: now - ended, contended: (now < until).then_some(until) }
+        let last = LAST.get();
+        let ran = last.map_or(Duration::MAX, |last| now - last.ended);
+        let first = Last { ended: now, contended: now, long: 0, short: 0 };
+        Yields { ran, last: last.unwrap_or(first), short: false }
     }
 
-    fn yielded(&mut self, start: Instant, end: Instant) {
+    fn are_contended(&self, now: Instant) -> bool {
+        now < self.last.contended
+    }
+
+    /// There was a yield from `start` to `end`; so many tasks were taken since this wait
+    /// began.
+    fn yielded(&mut self, start: Instant, end: Instant, taken: impl FnOnce() -> u64) {
         let took = end - start;
-        if took >= LONG && took / LONGER >= self.ran {
-            self.contended = Some(end + CONTENDED);
+        let is_long = took >= LONG
+            && took / LONGER >= self.ran
+            && u128::from(taken()) < took.as_micros() / TASK.as_micros();
+        self.short = !is_long;
+        if is_long {
+            let long = (self.last.long + 1).min(MOST);
+            let pause = if long == 1 { Duration::ZERO } else { CONTENDED * (1 << (long - 2)) };
+            self.last = Last { contended: end + pause, long, short: 0, ..self.last };
         }
     }
 }
 
 impl Drop for Yields {
     fn drop(&mut self) {
-        let now = Instant::now();
-        LAST.set(Some((now, self.contended.unwrap_or(now))));
+        let mut last = Last { ended: Instant::now(), ..self.last };
+        if self.short {
+            last.short += 1;
+            if last.short == SHORT {
+                (last.long, last.short) = (0, 0);
+            }
+        }
+        LAST.set(Some(last));
     }
 }
 
 impl<M: Memory> Gate<M> {
     /// Looks until `look` finds something or `deadline` has passed, if there is one: then it
-    /// answers nothing. To be called by a thread that has just looked.
+    /// answers nothing. To be called by a thread that has just looked. `taken` is a number that
+    /// rises as the pool's tasks are taken.
     ///
     /// With what was found comes the sleeper's entry, if it has one. Its drop may wake another, and
     /// a waker is foreign code, which may panic: what was found is the caller's before that.
@@ -79,21 +123,23 @@ impl<M: Memory> Gate<M> {
     pub(crate) fn wait<R>(
         &self,
         deadline: Option<Instant>,
+        taken: impl Fn() -> u64,
         mut look: impl FnMut() -> Option<R>,
     ) -> Option<(R, Option<Entered<'_, M>>)> {
         let mut yields = Yields::new(Instant::now());
+        let before = taken();
         for _ in 0..LOOKS {
             let now = Instant::now();
             let left = deadline.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
             if left.is_zero() {
                 return None;
             }
-            if yields.contended.is_some() {
+            if yields.are_contended(now) {
                 break;
             }
             if left >= MARGIN {
                 thread::yield_now();
-                yields.yielded(now, Instant::now());
+                yields.yielded(now, Instant::now(), || taken().wrapping_sub(before));
             } else {
                 M::pause();
             }
@@ -205,19 +251,53 @@ impl Wake for Parked {
 mod tests {
     use super::*;
 
+    /// What a thread knows after a wait with a yield of that length, if it had run so long.
+    fn wait(took: Duration, ran: Duration, taken: u64) -> Last {
+        let now = Instant::now();
+        let mut yields = Yields { ran, ..Yields::new(now) };
+        yields.yielded(now, now + took, || taken);
+        drop(yields);
+        LAST.get().expect("there was a wait")
+    }
+
     #[test]
     fn a_yield_is_too_long_that_is_longer_than_what_the_thread_has_done() {
-        let now = Instant::now();
-        let long = |took, ran| {
-            let mut yields = Yields { ran, contended: None };
-            yields.yielded(now, now + took);
-            yields.contended.take().is_some()
+        let is_long = |took, ran, taken| {
+            LAST.set(None);
+            wait(took, ran, taken).long == 1
         };
-        assert!(long(LONG, LONG / LONGER) && !long(LONG, LONG) && !long(LONG / 2, Duration::ZERO));
-        LAST.set(Some((now, now + LONG)));
-        assert!(Yields::new(now + LONG / 2).contended.is_some(), "it is remembered");
-        LAST.set(Some((now, now + LONG)));
-        assert!(Yields::new(now + LONG).contended.is_none(), "for a while");
+        assert!(is_long(LONG, LONG / LONGER, 0));
+        assert!(!is_long(LONG, LONG, 0) && !is_long(LONG / 2, Duration::ZERO, 0));
+        // The pool's other threads had the processor.
+        let many = (LONG.as_micros() / TASK.as_micros()) as u64;
+        assert!(is_long(LONG, Duration::ZERO, many - 1) && !is_long(LONG, Duration::ZERO, many));
+    }
+
+    #[test]
+    fn a_thread_stops_to_yield_for_longer_and_longer() {
+        LAST.set(None);
+        let long = || {
+            let last = wait(LONG, Duration::ZERO, 0);
+            last.contended.saturating_duration_since(Instant::now())
+        };
+        // It counts from the end of the yield, which is yet to come.
+        assert!(long() <= LONG, "the first is chance");
+        let pauses: Vec<_> = (2..=MOST + 1).map(|_| long()).collect();
+        assert!(pauses.is_sorted() && pauses[0] > LONG / 2, "{pauses:?}");
+        let most = CONTENDED * (1 << (MOST - 2));
+        assert!(pauses.iter().all(|pause| *pause <= most + LONG), "{pauses:?}");
+        assert!(Yields::new(Instant::now()).are_contended(Instant::now()), "it is remembered");
+        let later = Instant::now() + most + LONG;
+        assert!(!Yields::new(later).are_contended(later), "for a while");
+    }
+
+    #[test]
+    fn long_yields_are_forgotten() {
+        LAST.set(None);
+        wait(LONG, Duration::ZERO, 0);
+        let longs: Vec<_> = (0..SHORT).map(|_| wait(LONG / 2, LONG, 0).long).collect();
+        assert_eq!(longs.iter().filter(|long| **long == 1).count() as u32, SHORT - 1);
+        assert_eq!(longs.last(), Some(&0));
     }
 
     /// How often a wait looks whose time is over when it begins, and one whose time ends during a
@@ -231,7 +311,7 @@ mod tests {
             None
         };
         let now = Instant::now();
-        assert!(gate.wait(Some(now), &mut look).is_none());
+        assert!(gate.wait(Some(now), || 0, &mut look).is_none());
         assert_eq!(looks, 0, "its caller has looked");
         let slow = || -> Option<()> {
             looks += 1;
@@ -241,7 +321,7 @@ mod tests {
             }
             None
         };
-        assert!(gate.wait(Some(Instant::now() + MARGIN / 2), slow).is_none());
+        assert!(gate.wait(Some(Instant::now() + MARGIN / 2), || 0, slow).is_none());
         // None, if the thread had to wait for a processor.
         assert!(looks <= 1, "{looks}");
     }

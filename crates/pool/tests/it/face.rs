@@ -3,6 +3,7 @@
 #![forbid(unsafe_code)]
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -91,6 +92,58 @@ fn a_full_pool_refuses_and_then_makes_room() {
         assert_eq!(producer.put(4), Err(PutError::Closed(4)));
         assert!(consumer.iter().eq(1..=3));
     });
+}
+
+/// Consumers that wait are room for a task each, whoever else takes it.
+#[test]
+fn a_pool_holds_its_capacity_and_what_consumers_wait_for() {
+    const CONSUMERS: usize = 3;
+    const TASKS: u64 = if cfg!(miri) { 40 } else { 20_000 };
+    for capacity in [1, 2, 8] {
+        watched(move || {
+            let pool = TaskPool::bounded(capacity);
+            let consumers: Vec<_> = (0..CONSUMERS).map(|_| pool.consumer().unwrap()).collect();
+            let producers: Vec<_> = (0..2).map(|_| pool.producer().unwrap()).collect();
+            let [put, taken] = &[(); 2].map(|()| AtomicU64::new(0));
+            let sum: u64 = thread::scope(|scope| {
+                for (number, mut producer) in producers.into_iter().enumerate() {
+                    scope.spawn(move || {
+                        for task in (number as u64..TASKS).step_by(2) {
+                            producer.put(task).unwrap();
+                            let put = put.fetch_add(1, Relaxed) + 1;
+                            // Each consumer may have a task that is not counted yet.
+                            let most = (capacity + 2 * CONSUMERS) as u64;
+                            assert!(put <= most + taken.load(Relaxed));
+                        }
+                    });
+                }
+                let takers = consumers.into_iter().enumerate().map(|(number, mut consumer)| {
+                    scope.spawn(move || {
+                        let patience = Duration::from_micros(10);
+                        let mut sum = 0;
+                        loop {
+                            // One of them waits with deadlines, which is no room.
+                            let got = match number {
+                                0 => consumer.get_timeout(patience).ok(),
+                                _ => consumer.get().ok(),
+                            };
+                            match got {
+                                Some(task) => {
+                                    taken.fetch_add(1, Relaxed);
+                                    sum += task;
+                                }
+                                None if consumer.is_closed() && consumer.is_empty() => return sum,
+                                None => {}
+                            }
+                        }
+                    })
+                });
+                let takers: Vec<_> = takers.collect();
+                takers.into_iter().map(|taker| taker.join().unwrap()).sum()
+            });
+            assert_eq!(sum, TASKS * (TASKS - 1) / 2);
+        });
+    }
 }
 
 #[test]
