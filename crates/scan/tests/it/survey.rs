@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::fs;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
@@ -13,6 +11,8 @@ use poach_scan::duplicates::Made;
 use poach_scan::report::{Look, Measure};
 use poach_scan::survey::{Cell, Column, Report, Section, Settings, Survey, json, text};
 use poach_scan::{Control, Engine, Options, scan_with};
+
+use crate::rig;
 
 const NOW: i64 = 1_700_000_000;
 const DAY: i64 = 24 * 60 * 60;

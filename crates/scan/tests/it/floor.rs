@@ -8,14 +8,14 @@ use std::path::Path;
 
 use poach_scan::{Control, Options, scan};
 
-#[path = "../examples/floor.rs"]
+#[path = "../../examples/floor.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]
-mod floor;
-#[path = "../examples/make-tree.rs"]
+mod example;
+#[path = "../../examples/make-tree.rs"]
 #[expect(dead_code, reason = "the example's own `main`")]
 mod make_tree;
 
-use floor::linux::{Ask, walk};
+use example::linux::{Ask, walk};
 
 /// Each path with its kind, length and number of names.
 fn listed(at: &Path, root: &Path, list: &mut Vec<(String, bool, bool, u64, u64)>) {

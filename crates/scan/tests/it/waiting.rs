@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::fs;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,7 +11,8 @@ use std::time::Duration;
 
 use poach_scan::sys::Spent;
 use poach_scan::{Control, Engine, Options, Scan, scan_on};
-use rig::Rigged;
+
+use crate::rig::{self, Rigged};
 
 /// A tree of enough directories to be measured in several times.
 fn grown() -> tempfile::TempDir {

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -12,6 +10,8 @@ use std::path::{Path, PathBuf};
 
 use poach_scan::sys::Portable;
 use poach_scan::{Control, Engine, Node, Options, Scan, Seen, Visitor, Within, scan_with};
+
+use crate::rig;
 
 /// Notes everything it is told.
 struct Notes;

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::collections::HashSet;
 use std::ffi::CStr;
 use std::fs;
@@ -14,7 +12,8 @@ use std::slice;
 use std::sync::Mutex;
 
 use poach_scan::{Engine, Options, Scan, Totals};
-use rig::{Deed, Rigged};
+
+use crate::rig::{self, Deed, Rigged};
 
 /// What the system says where something may not be opened, where it is not there, and where no handle is left.
 #[cfg(unix)]

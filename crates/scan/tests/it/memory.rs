@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::collections::BTreeMap;
 use std::ffi::CStr;
 use std::fs;
@@ -17,6 +15,8 @@ use poach_scan::document::{ImportError, read_within};
 use poach_scan::report::{Extent, Look, text};
 use poach_scan::sys::{Found, Kind, Meta, Sys};
 use poach_scan::{Control, Node, Options, Scan, scan_on};
+
+use crate::rig;
 
 /// Each entry of a tree by its path: its sums, and whether more lies in it than is shown.
 fn portrait(scan: &Scan) -> BTreeMap<Vec<u8>, (u64, u64, u64, bool)> {

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
@@ -14,6 +12,8 @@ use poach_scan::choice::{Choice, Patterns};
 use poach_scan::survey::{Report, Settings, Survey, text};
 use poach_scan::sys::{Kind, Native, Sys as _};
 use poach_scan::{Control, Node, Options, RenewError, Scan, scan, scan_with};
+
+use crate::rig;
 
 fn options(threads: usize) -> Options {
     let threads = NonZeroUsize::new(threads);

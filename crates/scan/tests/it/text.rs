@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::fs;
 use std::path::{MAIN_SEPARATOR_STR, Path, PathBuf};
 
@@ -15,6 +13,8 @@ use poach_scan::report::{Extent, Look, Measure, Units, clusters, text, width};
 use poach_scan::survey::{self, Report, Settings, Survey, Told};
 use poach_scan::{Control, Engine, Node, Options, Scan, scan};
 use unicode_width::UnicodeWidthStr;
+
+use crate::rig;
 
 const PLAIN: Look = Look {
     width: 80,

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::ffi::CStr;
 use std::fs;
 use std::path::PathBuf;
@@ -13,7 +11,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use poach_scan::{Control, Engine, Options, scan_on};
 #[cfg(target_os = "linux")]
 use poach_scan::{Kind, linked};
-use rig::Deed;
+
+use crate::rig::{self, Deed};
 
 struct Tree(tempfile::TempDir);
 

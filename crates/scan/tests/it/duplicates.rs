@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::fs::{self, File};
 use std::io::{Seek as _, SeekFrom, Write as _};
 use std::num::NonZeroUsize;
@@ -15,7 +13,8 @@ use poach_scan::report::{Look, Measure};
 use poach_scan::survey::{Report, Section, Settings, Survey, Text, Told};
 use poach_scan::sys::{Portable, Sys};
 use poach_scan::{Control, Engine, Options, scan_with};
-use rig::{Deed, Direct, Rigged, symlink};
+
+use crate::rig::{Deed, Direct, Rigged, symlink};
 
 /// What was told, in which order.
 struct Found {

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(target_os = "linux")]
 
-mod rig;
-
 use std::ffi::CStr;
 use std::fs;
 use std::os::fd::OwnedFd;

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(windows)]
 
-mod rig;
-
 use std::collections::BTreeMap;
 use std::ffi::{CStr, OsString};
 use std::fs;
@@ -17,6 +15,8 @@ use std::time::{Duration, SystemTime};
 
 use poach_scan::sys::{Found as _, Kind, Meta, Sys as _, Windows};
 use poach_scan::{Control, Node, Options, Scan, scan, scan_on};
+
+use crate::rig;
 
 fn scanned(path: PathBuf) -> Scan {
     let options = Options { keep_files: true, keep_facts: true, ..Options::default() };

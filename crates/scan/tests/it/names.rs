@@ -3,14 +3,13 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_scan::{Control, Options, scan_on};
-use rig::{Deed, Rigged, grow, ways};
+
+use crate::rig::{Deed, Rigged, grow, ways};
 
 #[test]
 fn the_counts_are_those_of_a_whole_scan_from_every_engine() {

@@ -3,11 +3,11 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use poach_scan::document::json;
 use poach_scan::report::Extent;
 use poach_scan::{Control, Engine, Error, Kind, Node, Options, Scan, scan};
+
+use crate::rig;
 
 /// Everything that a scan found but when, and the time it took.
 fn portrait(scan: &Scan) -> serde_json::Value {

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::collections::BTreeSet;
 use std::ffi::CStr;
 use std::fs;
@@ -14,6 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_scan::choice::{Choice, PatternError, Patterns};
 use poach_scan::{Control, Kind, Node, Options, Scan, scan_on};
+
+use crate::rig;
 
 fn grown() -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a directory for the test");

@@ -3,8 +3,6 @@
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
 
-mod rig;
-
 use std::collections::BTreeMap;
 use std::path::Path;
 
@@ -12,6 +10,8 @@ use poach_scan::document::{self, Format, ImportError, read, read_within};
 use poach_scan::report::Extent;
 use poach_scan::{Control, Kind, Link, Node, Options, Scan, scan};
 use serde_json::Value;
+
+use crate::rig;
 
 fn scanned(path: &Path) -> Scan {
     let options = Options { keep_files: true, ..Options::default() };
