@@ -1,6 +1,6 @@
 //! Writes `include/poach.h` from the source: `cargo run -p poach-capi --example header`.
 //!
-//! `tests/header.rs` says whether it is current.
+//! `tests/it/header.rs` says whether it is current.
 
 use std::process::ExitCode;
 

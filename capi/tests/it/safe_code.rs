@@ -134,7 +134,9 @@ fn what_cannot_be_ends_the_process_with_a_message() {
     let this = std::env::current_exe().unwrap();
     for (name, _) in ENDS {
         let mut child = Command::new(&this);
-        child.args(["--exact", "in_a_process_of_its_own", "--nocapture"]).env("POACH_ENDS", name);
+        child
+            .args(["--exact", "safe_code::in_a_process_of_its_own", "--nocapture"])
+            .env("POACH_ENDS", name);
         let output = child.output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(!output.status.success() && output.status.code() != Some(101), "{name}: {said}");
