@@ -32,7 +32,7 @@
 //! Sleep sets and states are combined as Godefroid does: with each state stands the sleep
 //! set it was explored with, and a state that comes again with a sleep set that lacks some of those
 //! events has exactly those explored. Every step changes its thread's fingerprint, so no state can
-//! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and `tests/litmus.rs` compare
+//! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and `tests/it/litmus.rs` compare
 //! the verdicts and outcomes with those of searches that leave out less.
 //!
 //! *Waiting.* Of the rounds of a waiting thread only those are explored that see something new, and that

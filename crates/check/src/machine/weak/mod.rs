@@ -35,7 +35,7 @@
 //! The executions are those in which program order, reads-from and S have no cycle together. C++20 and RC11 ask that of S with
 //! a part of happens-before, and of program order with reads-from alone. So one is left out in which a `SeqCst` access comes before another
 //! by way of an access that is only release or acquire, and after it in S: Power has such executions, x86 and 64-bit Arm
-//! have none (`tests/weak.rs`, the test Z6.U). `tests/weak.rs` compares the outcomes with an enumeration of candidate
+//! have none (`tests/it/weak.rs`, the test Z6.U). `tests/it/weak.rs` compares the outcomes with an enumeration of candidate
 //! executions under these axioms.
 //!
 //! Why a place for each word is enough: the steps of an execution are taken in S. A fence or a `SeqCst` access `B` that was taken

@@ -6,11 +6,11 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use poach_check::loom::{Machine, model_on};
 
-#[path = "../examples/dekker.rs"]
+#[path = "../../examples/dekker.rs"]
 mod dekker;
-#[path = "../examples/ring.rs"]
+#[path = "../../examples/ring.rs"]
 mod ring;
-#[path = "../examples/seqlock.rs"]
+#[path = "../../examples/seqlock.rs"]
 mod seqlock;
 
 fn wrong(machine: Machine, model: impl Fn() + Send + Sync + 'static) -> String {

@@ -48,7 +48,7 @@ fn what_is_asked_for_is_listed_and_can_be_left_out() {
     let listed: Vec<&str> = report.demands.iter().map(|all| all.demand.name()).collect();
     let expected = ["release", "fence", "acquire", "failure-acquire", "release", "fence"];
     assert_eq!(listed, expected, "{:?}", report.demands);
-    assert!(report.demands.iter().all(|all| all.file.ends_with("tests/orderings.rs")));
+    assert!(report.demands.iter().all(|all| all.file.ends_with("tests/it/orderings.rs")));
     let written = outcomes(Orderings::AsWritten);
     assert_eq!(written, report.outcomes);
     // Who has heard knows of the message; and one of the two sees the other's store.

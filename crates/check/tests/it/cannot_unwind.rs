@@ -1,5 +1,7 @@
 //! A panic that cannot unwind ends the process, but not that of a search which is to outlive it: it is a violation with a
 //! counterexample.
+//!
+//! Such a panic never ends, and the test harness would wait for it: each test is in a process of its own, which exits.
 
 #![forbid(unsafe_code)]
 
@@ -11,6 +13,8 @@ use poach_check::{
 };
 use poach_memory::Ordering::Relaxed;
 use poach_memory::{Memory, Word};
+
+use crate::own_process::this_test;
 
 extern "C" fn cannot_be_left() {
     panic!("inside");
@@ -33,7 +37,12 @@ fn elsewhere(act: impl FnOnce() -> Report + Send + 'static) -> Report {
     thread::spawn(act).join().expect("a report")
 }
 
+#[test]
 fn it_is_a_violation_and_can_be_had_again() {
+    alone("it_is_a_violation_and_can_be_had_again", violation);
+}
+
+fn violation() {
     for config in [Config::default(), Config::sequential(), Config::c11()] {
         let config = Config { outlives_aborts: true, ..config };
         let replays = config.clone();
@@ -54,7 +63,12 @@ fn it_is_a_violation_and_can_be_had_again() {
     }
 }
 
+#[test]
 fn a_thread_that_has_met_one_says_so_and_others_go_on() {
+    alone("a_thread_that_has_met_one_says_so_and_others_go_on", says_so);
+}
+
+fn says_so() {
     let second = elsewhere(|| {
         explore(&Config { outlives_aborts: true, ..Config::default() }, &model);
         explore(&Config::default(), &|_: &mut Threads| {})
@@ -102,7 +116,15 @@ fn unwound_first(threads: &mut Threads) {
 }
 
 /// What was found first is what is said.
+#[test]
 fn a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict() {
+    if role().is_some_and(|role| role == ENDS) {
+        return drop(explore(&Config::sequential(), &unwound));
+    }
+    alone("a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict", hides_nothing);
+}
+
+fn hides_nothing() {
     // Without buffers: both stores are steps that others can notice.
     let config = Config { outlives_aborts: true, ..Config::sequential() };
     let report = elsewhere(move || explore(&config, &unwound));
@@ -111,7 +133,8 @@ fn a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict() {
     };
     assert_eq!(text, "fails panicked: by itself");
     assert!(report.counterexample.is_some());
-    let (said, _) = said_by(UNWINDS);
+    let test = "a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict";
+    let (said, _) = run(test, ENDS);
     let found = said.find("fails panicked: by itself\nchoices: ").expect(&said);
     let after = said.find("owns panicked: panic in a destructor during cleanup").expect(&said);
     assert!(found < after, "{said}");
@@ -126,33 +149,43 @@ fn a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict() {
     assert!(text.contains(", after: a bomb (it was being unwound, since"), "{text}");
 }
 
-/// What this program writes to its standard error stream with an argument, as a process of its own, and whether it ends well.
-fn said_by(argument: &str) -> (String, bool) {
-    let program = std::env::current_exe().expect("a path");
-    let output = std::process::Command::new(program).arg(argument).output().expect("it runs");
-    (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.success())
-}
-
-/// In a process of its own: a search that does not outlive the panic says what it has found.
+/// A search that does not outlive the panic says what it has found.
+#[test]
 fn a_search_that_ends_with_the_process_prints_its_choices() {
-    let (said, succeeds) = said_by(ENDS);
+    if role().is_some() {
+        return drop(explore(&Config::default(), &model));
+    }
+    let (said, succeeds) = run("a_search_that_ends_with_the_process_prints_its_choices", ENDS);
     assert!(!succeeds);
     assert!(said.contains("reader panicked: panic in a function that cannot unwind"), "{said}");
     assert!(said.contains("\nchoices: "), "{said}");
 }
 
-/// The arguments that make this program end by a model.
-const ENDS: &str = "--ends";
-const UNWINDS: &str = "--unwinds";
+/// What a process does that a test has started: it is to end by a model, or to exit.
+const ENDS: &str = "ends";
+const EXITS: &str = "exits";
+const ROLE: &str = "POACH_TEST_CANNOT_UNWIND";
 
-fn main() {
-    match std::env::args().nth(1).as_deref() {
-        Some(ENDS) => return drop(explore(&Config::default(), &model)),
-        Some(UNWINDS) => return drop(explore(&Config::sequential(), &unwound)),
-        _ => {}
+fn role() -> Option<String> {
+    std::env::var(ROLE).ok()
+}
+
+/// What a process writes to its standard error stream that runs the test `name` in this role, and whether it ends well.
+#[track_caller]
+fn run(name: &str, role: &str) -> (String, bool) {
+    let output = this_test(name).env(ROLE, role).output().expect("it runs");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(printed.contains("running 1 test"), "there is no test {name}: {printed}");
+    (String::from_utf8_lossy(&output.stderr).into_owned(), output.status.success())
+}
+
+/// Runs `body` in a process of its own, which exits then.
+#[track_caller]
+fn alone(name: &str, body: fn()) {
+    if role().is_some() {
+        body();
+        std::process::exit(0);
     }
-    it_is_a_violation_and_can_be_had_again();
-    a_thread_that_has_met_one_says_so_and_others_go_on();
-    a_search_that_ends_with_the_process_prints_its_choices();
-    a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict();
+    let (said, succeeds) = run(name, EXITS);
+    assert!(succeeds, "{said}");
 }

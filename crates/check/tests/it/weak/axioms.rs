@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use poach_memory::Ordering::{self, AcqRel, Acquire, Relaxed, Release, SeqCst};
 
-use crate::{Does, LENGTH, Outcome, Program, REGISTERS, WORDS};
+use super::{Does, LENGTH, Outcome, Program, REGISTERS, WORDS};
 
 #[derive(Clone, Copy)]
 struct Event {

@@ -1,0 +1,6 @@
+//! The behaviour tests, each file a module.
+
+mod bad_input;
+mod costs;
+mod foreign_code;
+mod order;
