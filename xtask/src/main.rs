@@ -64,6 +64,8 @@ enum Verb {
     /// What `poach-scan` reads (exports, snapshots, patterns) is tried with bytes that a fuzzer
     /// makes up.
     Fuzz(verb::fuzz::Options),
+    /// What the tests cost: from an empty target folder to the last test, and after a change in the runtime.
+    TestCost,
     /// 10^9 forks over changing pools, with every result checked, and 10,000 pools.
     Soak(verb::soak::Options),
     /// The release build of the fence-free owners contains no fence, by disassembly.
@@ -127,6 +129,7 @@ fn main() -> ExitCode {
         Verb::Tsan(options) => verb::tsan::run(&options),
         Verb::Check => verb::check::run(),
         Verb::Fuzz(options) => verb::fuzz::run(&options),
+        Verb::TestCost => verb::test_cost::run(),
         Verb::Soak(options) => verb::soak::run(&options),
         Verb::Asm => verb::asm::run(),
         Verb::Spin(options) => verb::spin::run(&options),

@@ -34,4 +34,5 @@ pub(crate) mod release;
 pub(crate) mod scan_bench;
 pub(crate) mod soak;
 pub(crate) mod spin;
+pub(crate) mod test_cost;
 pub(crate) mod tsan;
