@@ -2,8 +2,8 @@
 //! be explored.
 
 use std::fs;
+use std::process::Command;
 
-use assert_cmd::Command;
 use serde_json::Value;
 
 #[cfg(target_os = "linux")]
@@ -11,7 +11,7 @@ use crate::rig;
 
 fn poach(arguments: &[&str]) -> (i32, String, String) {
     let output =
-        Command::cargo_bin("poach").unwrap().arg("check").args(arguments).output().unwrap();
+        Command::new(env!("CARGO_BIN_EXE_poach")).arg("check").args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
@@ -212,7 +212,7 @@ mod interrupted {
 
     /// Runs until the program catches Ctrl-C, sends it one, and returns its exit code and its document.
     fn interrupt(arguments: &[&str]) -> (Option<i32>, Value) {
-        let child = rig::program(&assert_cmd::cargo::cargo_bin("poach").display().to_string())
+        let child = rig::program(env!("CARGO_BIN_EXE_poach"))
             .args([&["check", "--json"], arguments].concat())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -1,9 +1,9 @@
 //! `poach doctor` by its contract.
 
-use assert_cmd::Command;
+use std::process::Command;
 
 fn doctor(arguments: &[&str], threads: &str) -> (i32, String, String) {
-    let mut command = Command::cargo_bin("poach").unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_poach"));
     let output =
         command.arg("doctor").args(arguments).env("POACH_THREADS", threads).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();

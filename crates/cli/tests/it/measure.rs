@@ -1,12 +1,11 @@
 //! `poach measure` by its contract: what it says of bad input, and its documents.
 
 use std::fs;
-
-use assert_cmd::Command;
+use std::process::Command;
 
 fn poach(arguments: &[&str]) -> (i32, String, String) {
     let output =
-        Command::cargo_bin("poach").unwrap().arg("measure").args(arguments).output().unwrap();
+        Command::new(env!("CARGO_BIN_EXE_poach")).arg("measure").args(arguments).output().unwrap();
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
     (output.status.code().unwrap(), text(output.stdout), text(output.stderr))
 }
