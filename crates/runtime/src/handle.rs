@@ -15,7 +15,7 @@ use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
 pub use error::JoinError;
-use packet::{Awaited, Outcome, Waiter};
+use packet::{Awaited, Waiter};
 pub use scoped::ScopedJoinHandle;
 
 /// The handle of a spawned task: it waits for the result, or cancels the task.
@@ -31,7 +31,7 @@ struct Handle<'t, R> {
 }
 
 impl<R> Handle<'_, R> {
-    fn join(self) -> Outcome<R> {
+    fn join(self) -> Result<R, JoinError> {
         self.packet.process_guard().check();
         WorkerThread::with(|local| {
             if local.is_some_and(|local| self.packet.run_on(local)) {
@@ -59,7 +59,7 @@ impl<R> Handle<'_, R> {
         self.packet.is_finished()
     }
 
-    fn poll(&self, context: &mut Context<'_>) -> Poll<Outcome<R>> {
+    fn poll(&self, context: &mut Context<'_>) -> Poll<Result<R, JoinError>> {
         self.packet.process_guard().check();
         let (pending, registered) = self.packet.is_pending_for(context.waker());
         // A waker is the user's code: it is cloned and dropped without the lock, which its task's end takes.

@@ -26,8 +26,6 @@ use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 use crate::worker::tally::Held;
 
-pub(crate) type Outcome<R> = Result<R, JoinError>;
-
 /// What a task belongs to until it has ended.
 pub(crate) trait TaskContext: Send + 'static {
     /// Whether the task has a turn, before which no wait begins it but one that is to take nothing else.
@@ -82,7 +80,7 @@ pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
     /// Whether the task has not ended, and whether its end wakes this one.
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
     /// The outcome of the task that has ended.
-    fn take(&self) -> Outcome<R>;
+    fn take(&self) -> Result<R, JoinError>;
     /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic hook has reported it.
     fn detach(&self);
 }
@@ -104,7 +102,7 @@ struct Inner<R, F, H> {
 enum State<R> {
     /// Queued or running.
     Pending,
-    Ended(Outcome<R>),
+    Ended(Result<R, JoinError>),
     /// The outcome was handed out.
     Taken,
     /// The handle is gone, and the task has not ended.
@@ -158,7 +156,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         closure: F,
         handlers: &Handlers,
         starts: bool,
-        end: impl FnOnce(Outcome<R>) -> Option<Outcome<R>>,
+        end: impl FnOnce(Result<R, JoinError>) -> Option<Result<R, JoinError>>,
         unheard: impl FnOnce(Box<dyn Any + Send>),
     ) {
         if !starts {
@@ -179,7 +177,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
 
     /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
     #[inline(always)]
-    fn end(&self, outcome: Outcome<R>) -> Option<Outcome<R>> {
+    fn end(&self, outcome: Result<R, JoinError>) -> Option<Result<R, JoinError>> {
         let mut inner = self.lock();
         if !inner.is_pending() {
             return Some(outcome);
@@ -263,7 +261,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
         (inner.is_pending(), same)
     }
 
-    fn take(&self) -> Outcome<R> {
+    fn take(&self) -> Result<R, JoinError> {
         let mut inner = self.lock();
         match mem::replace(&mut inner.state, State::Taken) {
             State::Ended(outcome) => outcome,

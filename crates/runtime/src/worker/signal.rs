@@ -27,10 +27,10 @@ pub(crate) struct Signal(Arc<Inner>);
 struct Inner {
     set: <Machine as Memory>::Word,
     process_guard: ProcessGuard,
-    waiter: Waiter,
+    owner: Owner,
 }
 
-enum Waiter {
+enum Owner {
     /// A worker of this pool, by its index.
     Worker(Arc<PoolShared>, usize),
     /// Any other thread.
@@ -45,11 +45,11 @@ const LOOKS: u32 = 16;
 impl Signal {
     /// A signal for this thread, which is the worker `local`, if it is one.
     pub(crate) fn new(local: Option<&WorkerThread>) -> Signal {
-        let waiter = match local {
-            Some(local) => Waiter::Worker(Arc::clone(&local.shared), local.index),
-            None => Waiter::Thread(thread::current()),
+        let owner = match local {
+            Some(local) => Owner::Worker(Arc::clone(&local.shared), local.index),
+            None => Owner::Thread(thread::current()),
         };
-        Signal(Arc::new(Inner { set: Word::new(0), process_guard: ProcessGuard::here(), waiter }))
+        Signal(Arc::new(Inner { set: Word::new(0), process_guard: ProcessGuard::here(), owner }))
     }
 
     /// Says that what is waited for has happened.
@@ -60,9 +60,9 @@ impl Signal {
         if self.0.process_guard.is_elsewhere() {
             return;
         }
-        match &self.0.waiter {
-            Waiter::Worker(shared, index) => shared.sleep.wake(*index),
-            Waiter::Thread(thread) => thread.unpark(),
+        match &self.0.owner {
+            Owner::Worker(shared, index) => shared.sleep.wake(*index),
+            Owner::Thread(thread) => thread.unpark(),
         }
     }
 
@@ -101,17 +101,17 @@ impl Signal {
     ) {
         // In a child process nobody comes.
         self.0.process_guard.check();
-        match (&self.0.waiter, local) {
-            (Waiter::Thread(_), _) => {
+        match (&self.0.owner, local) {
+            (Owner::Thread(_), _) => {
                 // `park` may return for another reason, and `unpark` may come after the last look.
                 while !self.is_set_soon() {
                     thread::park();
                 }
             }
-            (Waiter::Worker(..), Some(local)) => {
+            (Owner::Worker(..), Some(local)) => {
                 by(local, &|| self.is_set());
             }
-            (Waiter::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
+            (Owner::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }
     }
     /// Whether it is set now, or within [`PATIENCE`].
@@ -155,12 +155,12 @@ mod tests {
     #[test]
     fn what_woke_the_thread_for_another_reason_ends_no_wait() {
         let signal = Signal::new(None);
-        let (told, waiter) = (signal.clone(), thread::current());
+        let (told, owner) = (signal.clone(), thread::current());
         let started = Instant::now();
         thread::scope(|s| {
             s.spawn(move || {
                 while started.elapsed() < PATIENCE * 100 {
-                    waiter.unpark();
+                    owner.unpark();
                     thread::yield_now();
                 }
                 told.set();

@@ -46,7 +46,7 @@ pub struct StealBackoff<C: Clock> {
 
 /// The work of a steal is over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Stolen {
+pub(crate) struct Gain {
     /// How long it lasted.
     pub(crate) worked: Duration,
     /// How long to rest, if the credit has run out.
@@ -78,9 +78,9 @@ impl<C: Clock> StealBackoff<C> {
     }
 
     /// There is nothing left of it. `None` if there was no steal.
-    pub(crate) fn end(&self) -> Option<Stolen> {
+    pub(crate) fn end(&self) -> Option<Gain> {
         let worked = C::now() - self.begun.take()?;
-        Some(Stolen { worked, rest: self.ended(worked, self.waits.get()) })
+        Some(Gain { worked, rest: self.ended(worked, self.waits.get()) })
     }
 
     fn ended(&self, worked: Duration, waits: u32) -> Option<Duration> {

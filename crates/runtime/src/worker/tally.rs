@@ -57,10 +57,10 @@ pub(crate) struct Base<'scope> {
 pub(crate) struct Tally {
     pending: Pending,
     shared: Arc<PoolShared>,
-    waiter: Waiter,
+    opener: Opener,
 }
 
-enum Waiter {
+enum Opener {
     /// The opening worker, by its index.
     Own(usize),
     /// A thread that is no worker of the scope's pool.
@@ -119,7 +119,7 @@ impl Tally {
         Tally {
             pending: Pending::new(local),
             shared: Arc::clone(&local.shared),
-            waiter: Waiter::Own(local.index),
+            opener: Opener::Own(local.index),
         }
     }
 
@@ -129,7 +129,7 @@ impl Tally {
         Tally {
             pending: Pending::with_body(),
             shared: Arc::clone(shared),
-            waiter: Waiter::Outside(Signal::new(local)),
+            opener: Opener::Outside(Signal::new(local)),
         }
     }
 
@@ -239,19 +239,19 @@ impl Tally {
     unsafe fn ended_away(tally: *const Tally, shared: &PoolShared) {
         // Copied out, since the scope may be gone by the time it is needed.
         // SAFETY: the task is still counted, so the scope still stands.
-        let waiter = match unsafe { &(*tally).waiter } {
-            Waiter::Own(index) => Waiter::Own(*index),
-            Waiter::Outside(signal) => Waiter::Outside(signal.clone()),
+        let opener = match unsafe { &(*tally).opener } {
+            Opener::Own(index) => Opener::Own(*index),
+            Opener::Outside(signal) => Opener::Outside(signal.clone()),
         };
         // A reference to nothing but an atomic word, not to what is between the lines: it may dangle while
         // `remove` returns.
         // SAFETY: the task is still counted, so the scope still stands.
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
-            match waiter {
+            match opener {
                 // The scope's own `PoolShared` may go with it; the caller's is the same, and stays.
-                Waiter::Own(index) => shared.sleep.wake(index),
-                Waiter::Outside(signal) => signal.set(),
+                Opener::Own(index) => shared.sleep.wake(index),
+                Opener::Outside(signal) => signal.set(),
             }
         }
     }
@@ -320,10 +320,10 @@ impl Tally {
 
     /// Waits until all tasks have ended, on the thread that opened the scope.
     pub(crate) fn wait(&self, local: Option<&WorkerThread>) {
-        match (&self.waiter, local) {
-            (Waiter::Own(_), Some(local)) => self.wait_as_owner(local),
-            (Waiter::Own(_), None) => unreachable!("a worker's scope is waited for by it"),
-            (Waiter::Outside(signal), _) => {
+        match (&self.opener, local) {
+            (Opener::Own(_), Some(local)) => self.wait_as_owner(local),
+            (Opener::Own(_), None) => unreachable!("a worker's scope is waited for by it"),
+            (Opener::Outside(signal), _) => {
                 if !Pending::remove(&self.pending.away.0) {
                     signal.wait(local);
                 }
