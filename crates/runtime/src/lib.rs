@@ -78,7 +78,6 @@ pub mod generic {
     pub use crate::sleep::events::Wakes;
     pub use crate::sleep::wake_policy::WakePolicy;
     pub use crate::sleep::{Caller, Parking, Sleep};
-    pub use crate::worker::asked::Asked;
     pub use crate::worker::idle::{GivesWay, Looking, Search, Searcher, steal};
     pub use crate::worker::lookout::Lookout;
     pub use crate::worker::steal_backoff::StealBackoff;

@@ -200,9 +200,8 @@ impl<'h> Builder<'h> {
     /// tasks of others, except forks of workers that have stolen from it. A call that begins during an [interrupt](crate::interrupt()) waits until that has ended.
     ///
     /// One idle worker of the pool stands aside for each such thread, so that no more threads work than the
-    /// pool has workers. A busy worker goes on, and a worker that is just looking for work may run one task before it stands aside. In a pool of
-    /// *one* worker that worker takes nothing from a caller that works, so that the tasks of the caller's scope run on the caller, one after the
-    /// other, in the pool's [order](Builder::spawn_order). It takes tasks only while the caller sleeps in a wait or [blocks](crate::blocking()).
+    /// pool has workers. A busy worker goes on, and a worker that is just looking for work may run one task before it
+    /// stands aside.
     ///
     /// ```
     /// # use poach_runtime as poach;

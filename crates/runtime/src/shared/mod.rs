@@ -21,7 +21,6 @@ use crate::shared::victims::{Plan, VictimOrder};
 use crate::shared::waiting::{DeepWaits, Waiting};
 use crate::sleep::Caller;
 use crate::sleep::events::{DequeEvents, PoolSleep, PoolWakePolicy};
-use crate::sleep::guests::Places;
 use crate::stats::track::Recordings;
 use crate::stats::watch::Watch;
 use crate::system::process::ProcessGuard;
@@ -274,24 +273,6 @@ impl PoolShared {
         }
     }
 
-    /// The place of the guest in the slot `victim`, if a thief is to claim its deques before it takes something: in a pool of one
-    /// worker. See "A pool of one worker" in `sleep/README.md`.
-    #[inline]
-    pub(crate) fn to_claim(&self, victim: usize) -> Option<usize> {
-        if self.threads == 1 { self.guest(victim) } else { None }
-    }
-
-    /// Whether the slot is of a guest whose deques are left alone because it is awake. Out of date at once.
-    pub(crate) fn is_left_alone(&self, victim: usize) -> bool {
-        self.to_claim(victim).is_some_and(|place| self.sleep.is_guest_awake(place))
-    }
-
-    /// The guests whose deques the caller does not look at, since it leaves them alone: they look when they doze or leave (G4). S3 or L2
-    /// precedes.
-    pub(crate) fn leaves_alone(&self) -> Places {
-        if self.threads == 1 { self.sleep.leaves_theirs_to_guests() } else { Places::NONE }
-    }
-
     /// Which place of a guest the slot `index` is, if it is one.
     pub(crate) fn guest(&self, index: usize) -> Option<usize> {
         index.checked_sub(self.first_guest())
@@ -329,26 +310,23 @@ impl PoolShared {
                 .all(|worker| !(1..mine).contains(&worker.deep_waits.count()))
     }
 
-    /// The workers but those in these places, and their slots.
-    fn without(&self, alone: Places) -> impl Iterator<Item = (usize, &WorkerSlot)> {
-        let is_alone = move |index| self.guest(index).is_some_and(|place| alone.has(place));
-        self.workers.iter().enumerate().filter(move |&(index, _)| !is_alone(index))
-    }
-
-    /// Line S5: whether there is work that a searcher could take, which leaves these guests alone.
-    pub(crate) fn visible_work(&self, alone: Places) -> bool {
+    /// Line S5: whether there is work that a searcher could take.
+    pub(crate) fn visible_work(&self) -> bool {
         // S3 or L2 precedes.
-        self.has_injected() || self.without(alone).any(|(_, worker)| worker.has_visible_work())
+        self.has_injected() || self.workers.iter().any(WorkerSlot::has_visible_work)
     }
 
     /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
     /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
     /// before it looks: a process-wide barrier, where there is one.
-    pub(crate) fn private_work(&self, me: usize, alone: Places, fence: impl FnOnce()) -> bool {
+    pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
         if self.sleep.is_another_awake(me, || self.spares.idle()) {
             fence();
         }
-        self.without(alone).any(|(index, worker)| index != me && worker.has_private_tasks())
+        self.workers
+            .iter()
+            .enumerate()
+            .any(|(index, worker)| index != me && worker.has_private_tasks())
     }
 
     /// Whether something has come from outside.
@@ -369,9 +347,7 @@ impl PoolShared {
             return;
         }
         // Without a barrier, which would cost the guest more than its call: a push of this moment may be missed.
-        let private =
-            self.without(self.leaves_alone()).find(|(_, owner)| owner.has_private_tasks());
-        if let Some((owner, _)) = private {
+        if let Some(owner) = self.workers.iter().position(WorkerSlot::has_private_tasks) {
             self.sleep.wake_for(owner);
         }
     }

@@ -350,9 +350,9 @@ fn guests_come_while_places_are_free_and_open() {
     assert_eq!(sleep.free_places(), 2);
     assert_eq!((sleep.enter(), sleep.enter()), (Ok(0), Ok(1)));
     assert_eq!(sleep.enter(), Err(guests::NoPlace::Taken));
-    assert_eq!((sleep.free_places(), sleep.is_guest_awake(0)), (0, true));
+    assert_eq!(sleep.free_places(), 0);
     assert!(sleep.leave(0, || unreachable!("nothing was left")));
-    assert_eq!((sleep.free_places(), sleep.is_guest_awake(0)), (1, false));
+    assert_eq!(sleep.free_places(), 1);
     assert_eq!(sleep.close_places().collect::<Vec<_>>(), [1]);
     assert_eq!(sleep.enter(), Err(guests::NoPlace::Closed));
     assert!(!sleep.leave(1, || unreachable!("it stays")));
@@ -372,7 +372,7 @@ fn a_guest_looks_for_what_was_left_to_it_once() {
         sleep.idle.enter(0, Idle::Asleep);
         assert!(sleep.leaves_it_to_guests() && sleep.leaves_it_to_guests());
         if dozes {
-            assert!(sleep.doze(first, look) && !sleep.is_guest_awake(first));
+            assert!(sleep.doze(first, look));
             assert!(!sleep.doze(first, look), "it was not awake");
         } else {
             assert!(sleep.leave(first, look));
@@ -381,40 +381,6 @@ fn a_guest_looks_for_what_was_left_to_it_once() {
         assert!(sleep.leave(second, look));
         assert_eq!(looked.get(), 1, "nothing was left since");
     }
-}
-
-#[test]
-fn a_thief_leaves_their_deques_to_guests_that_are_awake() {
-    let sleep = pool(1, 2);
-    let left = |places: guests::Places| [0, 1].map(|place| places.has(place));
-    assert_eq!(left(sleep.leaves_theirs_to_guests()), [false, false]);
-    assert_eq!(left(guests::Places::NONE), [false, false]);
-    let looks = std::cell::Cell::new(0);
-    let look = || looks.set(looks.get() + 1);
-    let place = sleep.enter().unwrap();
-    assert!(sleep.leave(place, look));
-    assert_eq!(looks.get(), 0, "what is left to nobody is not left");
-    let [first, second] = [(); 2].map(|()| sleep.enter().unwrap());
-    assert!(sleep.doze(first, look));
-    assert_eq!(left(sleep.leaves_theirs_to_guests()), [false, true]);
-    assert_eq!(left(sleep.leaves_theirs_to_guests()), [false, true]);
-    assert!(sleep.doze(second, look));
-    assert_eq!(looks.get(), 1);
-}
-
-#[test]
-fn the_deques_of_a_guest_that_is_away_are_claimed_by_one_thief() {
-    let sleep = pool(1, 1);
-    assert!(sleep.claim(0).is_none(), "nobody is in");
-    let place = sleep.enter().unwrap();
-    assert!(sleep.claim(place).is_none(), "it is awake");
-    sleep.doze(place, || ());
-    let claimed = sleep.claim(place).unwrap();
-    assert!(sleep.claim(place).is_none());
-    drop(claimed);
-    drop(sleep.claim(place).unwrap());
-    sleep.rouse(place);
-    assert!(sleep.is_guest_awake(place) && sleep.claim(place).is_none());
 }
 
 #[test]

@@ -1,15 +1,14 @@
 //! Guests: threads from outside that work for the pool in places of their own, and the workers that stand aside
 //! meanwhile.
 //!
-//! One word has three bits for each place: whether it is taken, whether its guest is *awake*, that is whether it neither has
-//! left nor sleeps in a wait, and whether a thief has *claimed* the deques of a guest that is not. One more bit says that something has been left to guests, and another that no more come: an
-//! interrupt is under way, which has called those that are in. Every change of the word is a read-modify-write. A place is the
+//! One word has two bits for each place: whether it is taken, and whether its guest is *awake*, that
+//! is whether it neither has left nor sleeps in a wait. One more bit says that work has been deferred
+//! to guests, and another that no more come: an interrupt is under way, which has called those that
+//! are in. Every change of the word is a read-modify-write. A place is the
 //! deques and whatever else its guest alone touches. One thread at a time has it: it has set the place's bit by a
 //! read-modify-write that acquires what the last one released who cleared it.
 //!
 //! Why a worker stands aside, and why nothing is lost by it: "Guests" in the README.
-
-use std::thread;
 
 use poach_memory::{Memory, Ordering, Word};
 
@@ -34,41 +33,12 @@ const fn awake(place: usize) -> u64 {
     1 << (MOST + place)
 }
 
-const fn claimed(place: usize) -> u64 {
-    1 << (2 * MOST + place)
-}
-
 /// Why no guest comes in.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum NoPlace {
     Taken,
     /// Until an interrupt has ended.
     Closed,
-}
-
-/// Some of the places.
-#[derive(Clone, Copy)]
-pub(crate) struct Places(u64);
-
-impl Places {
-    pub(crate) const NONE: Places = Places(0);
-
-    pub(crate) fn has(self, place: usize) -> bool {
-        self.0 & taken(place) != 0
-    }
-}
-
-/// A thief may take what a guest that is not awake has left in its deques, until the value is dropped.
-pub(crate) struct Claimed<'s, M: Memory, S> {
-    sleep: &'s Sleep<M, S>,
-    place: usize,
-}
-
-impl<M: Memory, S> Drop for Claimed<'_, M, S> {
-    fn drop(&mut self) {
-        // Release: pairs with the acquire in `rouse`.
-        self.sleep.guests.fetch_and(!claimed(self.place), Ordering::Release);
-    }
 }
 
 // Relaxed, where nothing else is said: as in the parent.
@@ -129,52 +99,9 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// It is awake again: G1. If a thief has claimed its deques, it waits for the end of that one steal.
+    /// It is awake again: G1.
     pub(crate) fn rouse(&self, place: usize) {
-        let mut seen = self.guests.fetch_or(awake(place), Ordering::Acquire);
-        while seen & claimed(place) != 0 {
-            M::pause();
-            thread::yield_now();
-            // Acquire: pairs with the drop of `Claimed`.
-            seen = self.guests.load(Ordering::Acquire);
-        }
-    }
-
-    /// T1 to T3: claims the deques of the guest in this place, unless it is awake or another thief has claimed them.
-    pub(crate) fn claim(&self, place: usize) -> Option<Claimed<'_, M, S>> {
-        let mut seen = self.guests.load(Ordering::Relaxed);
-        loop {
-            if seen & (awake(place) | claimed(place)) != 0 || seen & taken(place) == 0 {
-                return None;
-            }
-            let new = seen | claimed(place);
-            // Acquire: pairs with the drop of the last thief's claim.
-            match self.guests.compare_exchange(seen, new, Ordering::Acquire, Ordering::Relaxed) {
-                Ok(_) => return Some(Claimed { sleep: self, place }),
-                Err(now) => seen = now,
-            }
-        }
-    }
-
-    /// Whether the guest in this place is awake. Out of date at once.
-    pub(crate) fn is_guest_awake(&self, place: usize) -> bool {
-        self.guests.load(Ordering::Relaxed) & awake(place) != 0
-    }
-
-    /// The guests that are awake, to whom the caller leaves what they have: A1 and A2. S3, P2 or L2 precedes.
-    pub(crate) fn leaves_theirs_to_guests(&self) -> Places {
-        let mut seen = self.guests.load(Ordering::Relaxed);
-        loop {
-            let awake = Places(seen >> MOST & PLACES);
-            if awake.0 == 0 || seen & LEFT != 0 {
-                return awake;
-            }
-            let new = seen | LEFT;
-            match self.guests.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed) {
-                Ok(_) => return awake,
-                Err(now) => seen = now,
-            }
-        }
+        self.guests.fetch_or(awake(place), Ordering::Relaxed);
     }
 
     /// Whether nobody is called, or looks, because guests are at work: then one of them does at its G4. S3, P2 or L2

@@ -256,43 +256,6 @@ fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
     });
 }
 
-/// A guest dozes, and a thief takes what it has left, at any moment, in a pool of one worker.
-fn a_thief_of_one_that_dozes(claims: bool) {
-    check(move || {
-        let sleep: &'static Sleep<Loom, LoomParking> =
-            Box::leak(Box::new(Sleep::new(LoomParking::of(2), 1, 1)));
-        // What they take from one after the other, and an access that loom watches.
-        let deque: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
-        let take = || deque.with_mut(|_| ());
-        let place = sleep.enter().unwrap();
-        let thief = thread::spawn(move || {
-            if claims {
-                if let Some(_claimed) = sleep.claim(place) {
-                    take();
-                }
-            } else if !sleep.is_guest_awake(place) {
-                take();
-            }
-        });
-        assert!(sleep.doze(place, || ()), "it was awake");
-        sleep.rouse(place);
-        take();
-        assert!(sleep.leave(place, || ()));
-        thief.join().unwrap();
-    });
-}
-
-#[test]
-fn a_thief_takes_from_a_guest_while_it_dozes_and_not_when_it_is_awake() {
-    a_thief_of_one_that_dozes(true);
-}
-
-#[test]
-#[should_panic(expected = "Concurrent write accesses to `UnsafeCell`")]
-fn a_thief_that_claims_nothing_takes_beside_a_guest_that_is_awake() {
-    a_thief_of_one_that_dozes(false);
-}
-
 /// Whether lines of the guests' protocol are kept.
 #[derive(Clone, Copy)]
 struct Aside {

@@ -6,7 +6,6 @@ use super::{Work, WorkerThread};
 use crate::shared::Priority;
 use crate::sleep::clock::SystemClock;
 use crate::sleep::events::{PoolSleep, PoolWakePolicy};
-use crate::sleep::guests::Places;
 use crate::sleep::parking::ThreadParking;
 use crate::stats::track::Activity;
 use crate::worker::give_way::GiveWay;
@@ -20,7 +19,6 @@ impl Searcher for WorkerThread {
     type Clock = SystemClock;
     type GivesWay = GiveWay;
     type Work<'w> = Work<'w>;
-    type Alone = Places;
 
     fn index(&self) -> usize {
         self.index
@@ -90,19 +88,15 @@ impl Searcher for WorkerThread {
         self.shared.request_everywhere(except);
     }
 
-    fn leaves_alone(&self) -> Places {
-        self.shared.leaves_alone()
-    }
-
-    fn visible_work(&self, alone: Places) -> bool {
-        self.shared.visible_work(alone)
+    fn visible_work(&self) -> bool {
+        self.shared.visible_work()
     }
 
     /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A thief that is about to sleep". Where it cannot be had, a push of
     /// this moment may be missed, until this worker's nap is over.
-    fn private_work(&self, alone: Places) -> bool {
+    fn private_work(&self) -> bool {
         let mut fences = 0;
-        let private = self.shared.private_work(self.index, alone, || {
+        let private = self.shared.private_work(self.index, || {
             if Machine::asymmetric_by_now() && Machine::try_heavy() {
                 fences += 1;
             } else {

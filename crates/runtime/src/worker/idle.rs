@@ -12,7 +12,6 @@ use crate::sleep::clock::Clock;
 use crate::sleep::follow::Following;
 use crate::sleep::wake_policy::WakePolicy;
 use crate::sleep::{Parking, Sleep};
-use crate::worker::asked::Asked;
 use crate::worker::lookout::Lookout;
 use crate::worker::steal_backoff::StealBackoff;
 
@@ -53,8 +52,6 @@ pub trait Searcher {
     type Work<'w>
     where
         Self: 'w;
-    /// Workers whose deques it leaves to them.
-    type Alone: Copy;
 
     /// Its number.
     fn index(&self) -> usize;
@@ -102,12 +99,10 @@ pub trait Searcher {
     fn expose(&self, victim: usize) -> bool;
     /// Line S4 of `sleep/README.md`: leaves a request with every worker but `except`.
     fn request_everywhere(&self, except: Option<usize>);
-    /// Whom it leaves alone.
-    fn leaves_alone(&self) -> Self::Alone;
     /// Line S5: whether there is work that it could take.
-    fn visible_work(&self, alone: Self::Alone) -> bool;
+    fn visible_work(&self) -> bool;
     /// Lines S5 and L3: whether another has private tasks that it should expose.
-    fn private_work(&self, alone: Self::Alone) -> bool;
+    fn private_work(&self) -> bool;
     /// Whether the system has not yet said whether it has a process-wide barrier. In that time
     /// nobody exposes private tasks, and a worker naps where it would sleep.
     fn awaits_barrier(&self) -> bool {
@@ -267,25 +262,14 @@ pub(super) fn steal_from_chain<W: Searcher>(
     chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
 }
 
-/// Steals the oldest fork of `victim`, whose stack this is, and leaves a request where that is due; where an attempt fails, another thief's has succeeded.
-pub fn steal<'s, M: Memory, C: Context>(
-    forks: &'s Stack<M, C>,
-    asked: &Asked,
-    victim: usize,
-) -> Option<Stolen<'s, M>> {
+/// Steals the oldest fork of this stack, and leaves a request where nothing is shared; where an attempt
+/// fails, another thief's has succeeded.
+pub fn steal<M: Memory, C: Context>(forks: &Stack<M, C>) -> Option<Stolen<'_, M>> {
     loop {
-        // Before the steal: an answer that comes after it moves the split from here.
-        let split = forks.empty_at();
-        if asked.is_up(victim, split) {
-            return None;
-        }
         match forks.steal() {
             Ok(stolen) => return Some(stolen),
             Err(Claim::Lost) => M::pause(),
-            Err(_) => {
-                asked.asked(victim, split);
-                return None;
-            }
+            Err(_) => return None,
         }
     }
 }

@@ -17,14 +17,12 @@ use crate::system::affinity::Mover;
 use crate::task::half;
 use crate::task::token::{Head, Worker};
 use crate::task::value::{Ended, Fresh, Task, run_each, run_youngest};
-use crate::worker::asked::Asked;
 use crate::worker::fifo::Fifo;
 use crate::worker::idle::{Looking, Search, Searcher, steal};
 use crate::worker::lookout::Lookout;
 use crate::worker::steal_backoff::StealBackoff;
 use crate::worker::unrestricted::{Unrestricted, find};
 
-pub(crate) mod asked;
 pub(crate) mod current;
 pub(crate) mod fifo;
 mod find;
@@ -68,7 +66,6 @@ pub(crate) struct WorkerThread {
     guest: Option<usize>,
     backoff: StealBackoff<SystemClock>,
     lookout: Lookout<SystemClock>,
-    asked: Asked,
     random: Random,
 }
 
@@ -94,7 +91,6 @@ impl WorkerThread {
         let (nesting_depth, backoff, lookout) =
             (NestingDepth::new(), StealBackoff::new(), Lookout::new());
         let guest = shared.guest(index);
-        let asked = Asked::nobody(shared.workers.len());
         WorkerThread {
             shared,
             index,
@@ -109,7 +105,6 @@ impl WorkerThread {
             guest,
             backoff,
             lookout,
-            asked,
             random,
         }
     }
@@ -340,40 +335,20 @@ impl WorkerThread {
 
     /// Steals the oldest fork of `victim`.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
-        let stolen = self.claimed(victim, |slot| steal(&slot.forks, &self.asked, victim))?;
+        let stolen = steal(&self.shared.workers[victim].forks)?;
         Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
     }
 
     /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
     fn steal_tasks(&self, victim: usize) -> Option<Task> {
-        self.claimed(victim, |slot| {
-            loop {
-                match slot.spawns.steal_half(&self.spawns) {
-                    Steal::Success(task) => return Some(task),
-                    Steal::Retry => Machine::pause(),
-                    Steal::Empty | Steal::Abort => return None,
-                }
+        let spawns = &self.shared.workers[victim].spawns;
+        loop {
+            match spawns.steal_half(&self.spawns) {
+                Steal::Success(task) => return Some(task),
+                Steal::Retry => Machine::pause(),
+                Steal::Empty | Steal::Abort => return None,
             }
-        })
-    }
-
-    /// Takes from the deques of `victim`. Those of a guest in a pool of one worker are claimed for as long, and left alone if
-    /// the guest is awake.
-    #[inline]
-    fn claimed<'l, T>(
-        &'l self,
-        victim: usize,
-        take: impl FnOnce(&'l WorkerSlot) -> Option<T>,
-    ) -> Option<T> {
-        let slot = &self.shared.workers[victim];
-        let Some(place) = self.shared.to_claim(victim) else {
-            return take(slot);
-        };
-        if !slot.has_visible_work() {
-            return None;
         }
-        let _claimed = self.shared.sleep.claim(place)?;
-        take(slot)
     }
 
     /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
@@ -381,15 +356,14 @@ impl WorkerThread {
     #[cold]
     fn expose_any(&self, victim: usize) -> bool {
         let spawns = &self.shared.workers[victim].spawns;
-        !self.shared.is_left_alone(victim)
-            && (self.expose_forks(victim) || self.has_exposed(victim, spawns.expose()))
+        self.expose_forks(victim) || self.has_exposed(victim, spawns.expose())
     }
 
     /// [`expose_any`](WorkerThread::expose_any), for a worker that takes nothing but forks.
     #[cold]
     fn expose_forks(&self, victim: usize) -> bool {
         let forks = &self.shared.workers[victim].forks;
-        !self.shared.is_left_alone(victim) && self.has_exposed(victim, forks.expose())
+        self.has_exposed(victim, forks.expose())
     }
 
     /// Whether something of the victim's can be stolen now.

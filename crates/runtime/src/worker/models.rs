@@ -18,7 +18,6 @@ use poach_memory::{Memory, Ordering, Word};
 use shuttle::sync::atomic::AtomicU64;
 use shuttle::sync::{Condvar, Mutex};
 
-use crate::sleep::guests::Places;
 use crate::sleep::{Caller, Parking, Sleep};
 
 mod memory;
@@ -195,40 +194,23 @@ impl Pool {
         Some(task)
     }
 
-    /// Whether there is something that anybody takes who leaves these guests alone.
-    fn visible(&self, alone: Places) -> bool {
-        let taken = |index: usize| index < self.workers || !alone.has(index - self.workers);
-        let mut forks = self.forks.iter().enumerate();
+    /// Whether there is something that anybody takes.
+    fn visible(&self) -> bool {
         self.injected.load(Ordering::Relaxed) != 0
-            || forks.any(|(index, forks)| forks.shared() != 0 && taken(index))
+            || self.forks.iter().any(|forks| forks.shared() != 0)
     }
 
-    /// `PoolShared::to_claim`.
-    fn to_claim(&self, victim: usize) -> Option<usize> {
-        if self.workers == 1 { victim.checked_sub(self.workers) } else { None }
-    }
-
-    /// `PoolShared::is_left_alone`.
-    fn is_left_alone(&self, victim: usize) -> bool {
-        self.to_claim(victim).is_some_and(|place| self.sleep.is_guest_awake(place))
-    }
-
-    /// `PoolShared::leaves_alone`.
-    fn leaves_alone(&self) -> Places {
-        if self.workers == 1 { self.sleep.leaves_theirs_to_guests() } else { Places::NONE }
-    }
-
+    /// Line L3.
     fn request_everywhere(&self, but: usize) {
         for (_, forks) in self.forks.iter().enumerate().filter(|&(index, _)| index != but) {
             forks.request();
         }
     }
 
-    /// Line L3.
     fn found(&self) {
         if self.sleep.found() {
             self.request_everywhere(usize::MAX);
-            if self.visible(Places::NONE) {
+            if self.visible() {
                 self.sleep.wake_one(Caller::GoesOn);
             }
         }
@@ -262,7 +244,7 @@ impl Pool {
             self.request_everywhere(me);
             let private = |victim: usize| self.forks[victim].has_private_tasks();
             let looks = self.left != Left::LookAtPrivateTasks;
-            if self.visible(Places::NONE) || looks && self.others(me).any(private) {
+            if self.visible() || looks && self.others(me).any(private) {
                 self.sleep.wake_for(me);
             }
         }
@@ -286,20 +268,9 @@ impl Pool {
 
     fn steal(&self, me: usize) -> Option<(Stolen<'_, Shuttled>, usize)> {
         self.others(me).find_map(|victim| {
-            let place = self.to_claim(victim);
-            if place.is_some() && self.forks[victim].shared() == 0 {
-                return None;
-            }
-            let claimed = match place {
-                Some(place) => Some(self.sleep.claim(place)?),
-                None => None,
-            };
             loop {
                 match self.forks[victim].steal() {
                     Ok(stolen) => {
-                        let dozes = self.dozing[victim].load(Ordering::Relaxed) != 0;
-                        assert!(place.is_none() || dozes, "stolen from a guest that is awake");
-                        drop(claimed);
                         return Some((stolen, victim));
                     }
                     Err(Claim::Lost) => Shuttled::pause(),
@@ -341,9 +312,8 @@ impl Pool {
             if aside {
                 looks = 3;
             }
-            let victims = |&victim: &usize| !self.is_left_alone(victim);
             let expose = |victim: usize| self.forks[victim].expose() == Exposure::Done;
-            if looks == 2 && self.others(me).filter(victims).any(expose) {
+            if looks == 2 && self.others(me).any(expose) {
                 // Something to steal now.
             } else if looks <= 2 {
                 Shuttled::pause();
@@ -359,12 +329,8 @@ impl Pool {
                         if aside {
                             return self.injected.load(Ordering::Relaxed) != 0;
                         }
-                        let alone = self.leaves_alone();
-                        let taken = |&victim: &usize| {
-                            victim < self.workers || !alone.has(victim - self.workers)
-                        };
                         let private = |victim: usize| self.forks[victim].has_private_tasks();
-                        self.visible(alone) || self.others(me).filter(taken).any(private)
+                        self.visible() || self.others(me).any(private)
                     };
                     self.left != Left::SecondLook && (done() || seen())
                 };

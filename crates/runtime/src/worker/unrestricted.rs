@@ -144,11 +144,10 @@ impl<W: Searcher> Search<W> for Unrestricted {
                 stands_aside.set(true);
                 return false;
             }
-            let alone = worker.leaves_alone();
-            if worker.visible_work(alone) {
+            if worker.visible_work() {
                 return true;
             }
-            private = worker.private_work(alone);
+            private = worker.private_work();
             private
         };
         // Nobody has looked behind a barrier for one that stands aside.
@@ -219,8 +218,7 @@ fn found<W: Searcher>(worker: &W) {
     if worker.call_for_visible_work() {
         return;
     }
-    let alone = worker.leaves_alone();
-    if worker.private_work(alone) {
+    if worker.private_work() {
         for victim in worker.victims() {
             if worker.expose(victim) {
                 worker.sleep().wake_for(victim);

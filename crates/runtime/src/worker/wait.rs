@@ -72,9 +72,7 @@ impl Search<WorkerThread> for Restricted {
         let _dozing = local.dozes();
         let over = local.shared.sleep.sleep_following(local.index, self.time, || {
             let shared = &local.shared;
-            let shares = |link: usize| {
-                shared.workers[link].forks.shared() != 0 && !shared.is_left_alone(link)
-            };
+            let shares = |link: usize| shared.workers[link].forks.shared() != 0;
             done() || local.slot().has_mail() || chain(local, thief).any(shares)
         });
         (!over).then_some(1)

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_runtime::{SpawnOrder, ThreadPool, join, scope, scope_fifo, spawn, spawn_fifo};
+use poach_runtime::{ThreadPool, join, scope, scope_fifo, spawn, spawn_fifo};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()
@@ -40,44 +40,6 @@ fn one_worker_runs_a_fifo_scope_oldest_first_and_a_plain_one_youngest_first() {
         });
     });
     assert!(seen.into_inner().unwrap().into_iter().rev().eq(expected));
-}
-
-/// A pool of one worker that has just started, or has just run something, looks for work: it must take nothing of a caller.
-#[test]
-fn one_worker_that_searches_takes_nothing_of_a_caller() {
-    let rounds = if cfg!(miri) { 2 } else { 300 };
-    let expected: Vec<_> = (0..20).collect();
-    for order in [SpawnOrder::Fifo, SpawnOrder::Lifo] {
-        let run = |pool: &ThreadPool| {
-            let seen = Mutex::new(Vec::new());
-            pool.scope(|s| {
-                for i in 0..20 {
-                    let seen = &seen;
-                    s.spawn(move |_| seen.lock().unwrap().push(i));
-                }
-            });
-            let mut seen = seen.into_inner().unwrap();
-            if order == SpawnOrder::Lifo {
-                seen.reverse();
-            }
-            assert_eq!(seen, expected, "{order:?}");
-            let seen = Mutex::new(Vec::new());
-            pool.scope_fifo(|s| {
-                for i in 0..20 {
-                    let seen = &seen;
-                    s.spawn_fifo(move |_| seen.lock().unwrap().push(i));
-                }
-            });
-            assert_eq!(seen.into_inner().unwrap(), expected, "scope_fifo, {order:?}");
-        };
-        for _ in 0..rounds {
-            let pool = ThreadPool::builder().threads(1).spawn_order(order).build().unwrap();
-            for _ in 0..10 {
-                run(&pool);
-                pool.spawn_detached(|| ());
-            }
-        }
-    }
 }
 
 /// A caller that waits for something else leaves its tasks to the pool's worker.

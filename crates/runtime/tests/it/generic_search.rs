@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use poach_deque::split::Stack;
 use poach_memory::{Machine, Memory};
 use poach_runtime::generic::{
-    Asked, Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Search, Searcher, Sleep,
+    Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Search, Searcher, Sleep,
     StealBackoff, Unrestricted, VictimOrder, WakePolicy, Wakes, steal,
 };
 
@@ -178,7 +178,6 @@ impl Searcher for Worker<'_> {
         = Task
     where
         Self: 'w;
-    type Alone = ();
 
     fn index(&self) -> usize {
         self.index
@@ -244,13 +243,11 @@ impl Searcher for Worker<'_> {
 
     fn request_everywhere(&self, _except: Option<usize>) {}
 
-    fn leaves_alone(&self) {}
-
-    fn visible_work(&self, (): ()) -> bool {
+    fn visible_work(&self) -> bool {
         self.pool.queues.iter().any(|queue| !queue.lock().unwrap().is_empty())
     }
 
-    fn private_work(&self, (): ()) -> bool {
+    fn private_work(&self) -> bool {
         // Nothing is private here; the look alone orders what comes after it.
         if self.sleep().is_another_awake(self.index, || 0) {
             Machine::heavy();
@@ -263,7 +260,7 @@ impl Searcher for Worker<'_> {
     }
 
     fn call_for_visible_work(&self) -> bool {
-        let visible = self.visible_work(());
+        let visible = self.visible_work();
         if visible {
             self.sleep().wake_for(self.index);
         }
@@ -452,7 +449,6 @@ fn a_stack_tells_its_pool_and_a_thief_asks_once() {
     let policy = Arc::new(WakePolicy::<Machine, Watch>::new());
     let wakes = Wakes::new(0, &sleep, &policy);
     let forks = Stack::<Machine, _>::new(8, wakes).expect("a stack");
-    let asked = Asked::nobody(2);
-    assert!(steal(&forks, &asked, 0).is_none());
-    assert!(steal(&forks, &asked, 0).is_none());
+    assert!(steal(&forks).is_none());
+    assert!(steal(&forks).is_none());
 }

@@ -156,24 +156,6 @@ fn a_guest_has_what_was_done_while_the_places_were_closed() {
     });
 }
 
-/// The drop of `Claimed`, and `claim`.
-#[test]
-fn a_thief_that_claims_has_what_the_last_one_did() {
-    check(|| {
-        let (sleep, private) = (sleepers(), Private::new());
-        let place = sleep.enter().unwrap();
-        assert!(sleep.doze(place, || ()));
-        let steal = move || {
-            if let Some(_claimed) = sleep.claim(place) {
-                private.act();
-            }
-        };
-        let other = thread::spawn(steal);
-        steal();
-        other.join().unwrap();
-    });
-}
-
 /// G3, and P2 of one that leaves its work to guests.
 fn a_guest_sees_what_was_left_to_it(away: fn(&Sleep<Loom, LoomParking>, usize, &dyn Fn())) {
     check(move || {

@@ -7,8 +7,8 @@ use std::time::Duration;
 use poach_deque::split::Exposure;
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 use poach_runtime::generic::{
-    Asked, Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Searcher, Sleep,
-    StealBackoff, Unrestricted, VictimOrder, WakePolicy, Wakes,
+    Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Searcher, Sleep, StealBackoff,
+    Unrestricted, VictimOrder, WakePolicy, Wakes,
 };
 use poach_simulate::{Coherent, CoherentWord, Description, Threads, work};
 
@@ -143,7 +143,6 @@ pub(super) struct Seeker<'p, T: Tree> {
     number: usize,
     backoff: StealBackoff<SimulatedClock>,
     lookout: Lookout<SimulatedClock>,
-    asked: Asked,
     random: Random,
 }
 
@@ -155,7 +154,6 @@ impl<'p, T: Tree> Seeker<'p, T> {
             number,
             backoff: StealBackoff::new(),
             lookout: Lookout::new(),
-            asked: Asked::nobody(workers),
             random: Random::of(seed as usize * workers + number),
         }
     }
@@ -185,7 +183,6 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
         = Stolen<'p, T::Task>
     where
         Self: 'w;
-    type Alone = ();
 
     fn index(&self) -> usize {
         self.number
@@ -212,7 +209,7 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
     }
 
     fn steal_fork(&self, victim: usize, _leap: bool) -> Option<Stolen<'p, T::Task>> {
-        let stolen = self.pool.stacks.steal_as_asked(victim, self.number, &self.asked);
+        let stolen = self.pool.stacks.steal(victim, self.number);
         if stolen.is_none() {
             bump(&self.pool.counts.failed);
         }
@@ -240,13 +237,11 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
         all.filter(|&it| Some(it) != except).for_each(|it| self.pool.stacks.request(it));
     }
 
-    fn leaves_alone(&self) {}
-
-    fn visible_work(&self, (): ()) -> bool {
+    fn visible_work(&self) -> bool {
         (0..self.pool.idlers.order.len()).any(|it| self.pool.stacks.shares(it))
     }
 
-    fn private_work(&self, (): ()) -> bool {
+    fn private_work(&self) -> bool {
         if self.sleep().is_another_awake(self.number, || 0) {
             Coherent::heavy();
         }

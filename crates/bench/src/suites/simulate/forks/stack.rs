@@ -9,9 +9,9 @@ use std::marker::PhantomData;
 use std::rc::Rc;
 
 use anyhow::{Context as _, Result};
-use poach_deque::split::{Claim, Context, Exposure, Head, Popped, Slot, Stack, Status};
+use poach_deque::split::{Context, Exposure, Head, Popped, Slot, Stack, Status};
 use poach_memory::{Ordering, Word};
-use poach_runtime::generic::{Asked, Wakes, steal};
+use poach_runtime::generic::{Wakes, steal};
 use poach_simulate::{Coherent, Description, Simulation};
 
 use super::seeker::{Bed, SimulatedClock};
@@ -82,25 +82,7 @@ impl<T: Copy> Stacks<T> {
 
     /// Takes the oldest task that `victim` shares, for `thief`; leaves a request if there is none.
     pub(super) fn steal(&self, victim: usize, thief: usize) -> Option<Stolen<'_, T>> {
-        let slot = loop {
-            match self.each[victim].steal() {
-                Ok(stolen) => break stolen.slot(),
-                Err(Claim::Lost) => {}
-                Err(_) => return None,
-            }
-        };
-        // SAFETY: `steal` has claimed it just now.
-        Some(unsafe { Self::take(slot, victim, thief) })
-    }
-
-    /// The same as Poach's runtime does it.
-    pub(super) fn steal_as_asked(
-        &self,
-        victim: usize,
-        thief: usize,
-        asked: &Asked,
-    ) -> Option<Stolen<'_, T>> {
-        let slot = steal(&self.each[victim], asked, victim)?.slot();
+        let slot = steal(&self.each[victim])?.slot();
         // SAFETY: `steal` has claimed it just now.
         Some(unsafe { Self::take(slot, victim, thief) })
     }
