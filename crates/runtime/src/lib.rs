@@ -78,10 +78,12 @@ pub mod generic {
     pub use crate::sleep::events::Wakes;
     pub use crate::sleep::wake_policy::WakePolicy;
     pub use crate::sleep::{Caller, Parking, Sleep};
-    pub use crate::worker::idle::{GivesWay, Looking, Search, Searcher, steal};
-    pub use crate::worker::lookout::Lookout;
+    pub use crate::worker::idle::{
+        GivesWay, SearchLoop, SearchRules, Searcher, Sees, Takes, steal,
+    };
+    pub use crate::worker::spin_time::SpinTime;
     pub use crate::worker::steal_backoff::StealBackoff;
-    pub use crate::worker::unrestricted::Unrestricted;
+    pub use crate::worker::unrestricted::{Unrestricted, begin_asleep};
 }
 
 pub use crate::blocking::blocking;

@@ -98,7 +98,7 @@ fn a_task_from_outside_calls_any_sleeper_unless_somebody_searches() {
     sleep.search();
     sleep.wake_one(GOES_ON);
     assert_eq!(called(&sleep), [], "somebody searches");
-    assert!(sleep.found(), "the last searcher sees to one that is asleep");
+    assert!(sleep.stop_search(), "the last searcher sees to one that is asleep");
     sleep.wake_one(GOES_ON);
     assert_eq!((called(&sleep), searching(&sleep)), (vec![(1, GOES_ON)], 1));
 }
@@ -136,7 +136,7 @@ fn work_in_a_deque_calls_one_that_is_asleep_or_else_a_follower_of_it() {
     assert!(sleep.wake_for(1));
     assert_eq!((called(&sleep), searching(&sleep)), (vec![(3, GOES_ON)], 1));
     assert!(!sleep.wake_for(1), "somebody searches");
-    sleep.found();
+    sleep.stop_search();
     assert!(sleep.wake_for(1));
     assert_eq!((called(&sleep), searching(&sleep)), (vec![(2, GOES_ON)], 0));
     // Worker 4 follows 2, which follows 1.
@@ -226,7 +226,7 @@ fn only_a_nap_of_an_owners_length_lets_owners_put_requests_off() {
         });
         assert_eq!(sleep.sleep(0, || false, || Some(time)), Slept::Called);
         assert_eq!(*sleep.parking[0].naps.lock().unwrap(), [time, time]);
-        sleep.found();
+        sleep.stop_search();
         assert!(!sleep.may_put_off() && sleep.is_deserted(), "the nap is over");
         end(&sleep);
     }
@@ -282,18 +282,18 @@ fn the_last_searcher_that_finds_something_sees_to_those_that_are_asleep_or_follo
         sleep.idle.enter(0, state);
         sleep.search();
         sleep.search();
-        assert!(!sleep.found(), "it is not the last");
-        assert_eq!(sleep.found(), sees, "{state:?}");
+        assert!(!sleep.stop_search(), "it is not the last");
+        assert_eq!(sleep.stop_search(), sees, "{state:?}");
         assert_eq!(searching(&sleep), 0);
     }
     let sleep = pool(1, 1);
     sleep.search();
-    assert!(!sleep.found(), "nobody sleeps");
+    assert!(!sleep.stop_search(), "nobody sleeps");
     // A guest that is awake sees to the one that stands aside.
     sleep.enter().unwrap();
     sleep.idle.enter(0, Idle::Asleep);
     sleep.search();
-    assert!(!sleep.found());
+    assert!(!sleep.stop_search());
 }
 
 #[test]
@@ -302,7 +302,7 @@ fn the_hungry_are_those_that_search_or_sleep_and_do_not_stand_aside() {
     assert!(!sleep.is_anybody_hungry() && sleep.is_deserted());
     sleep.search();
     assert!(sleep.is_anybody_hungry() && sleep.is_anybody_searching() && !sleep.is_deserted());
-    sleep.found();
+    sleep.stop_search();
     assert!(!sleep.is_anybody_hungry() && !sleep.is_anybody_searching());
     for state in [Idle::Asleep, Idle::Resting, Idle::Following] {
         sleep.idle.enter(0, state);

@@ -215,7 +215,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
 
     /// A searcher has found something. If it was the last and others sleep, they have lost their
     /// lookout: then `true`, and the caller must see to them as line L3 says.
-    pub(crate) fn found(&self) -> bool {
+    pub(crate) fn stop_search(&self) -> bool {
         // L1.
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         // L2: pairs with P2.

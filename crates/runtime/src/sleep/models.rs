@@ -130,7 +130,7 @@ impl<M: Memory> Pool<M> {
     }
 
     fn found(&self) {
-        if self.sleep.found() && self.lines.l3 && self.visible.load(Ordering::Relaxed) > 0 {
+        if self.sleep.stop_search() && self.lines.l3 && self.visible.load(Ordering::Relaxed) > 0 {
             self.sleep.wake_one(Caller::GoesOn);
         }
     }
@@ -191,7 +191,7 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
             while pool.done.load(Ordering::Relaxed) == 0 {
                 pool.sleep.sleep(0, || pool.done.load(Ordering::Relaxed) != 0, || None);
             }
-            pool.sleep.found();
+            pool.sleep.stop_search();
         });
         pool.done.fetch_add(1, Ordering::Relaxed);
         pool.sleep.wake(0);
@@ -460,7 +460,7 @@ fn a_rest() {
             while !pool.try_take() {
                 pool.sleep.sleep(0, visible, || None);
             }
-            pool.sleep.found();
+            pool.sleep.stop_search();
         });
         pool.produce(1);
         worker.join().unwrap();

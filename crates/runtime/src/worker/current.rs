@@ -37,8 +37,8 @@ impl WorkerThread {
         });
     }
 
-    /// The bottom of a worker's stack. Called once for each WorkerThread, of which a worker has one at a time; the thread that
-    /// has the WorkerThread is the stack's owner.
+    /// The bottom of a worker's stack. Called once for each `WorkerThread`, of which a worker has one at a time; the thread that
+    /// has the `WorkerThread` is the stack's owner.
     pub(crate) fn bottom(shared: &PoolShared, index: usize) -> Head {
         // SAFETY: one thread at a time owns the stack, by this function's contract; and its WorkerThread keeps the
         // pool's shared state, and so the stack.

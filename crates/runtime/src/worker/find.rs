@@ -9,8 +9,8 @@ use crate::sleep::events::{PoolSleep, PoolWakePolicy};
 use crate::sleep::parking::ThreadParking;
 use crate::stats::track::Activity;
 use crate::worker::give_way::GiveWay;
-use crate::worker::idle::Searcher;
-use crate::worker::lookout::Lookout;
+use crate::worker::idle::{Searcher, Sees, Takes};
+use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
 
 impl Searcher for WorkerThread {
@@ -18,7 +18,6 @@ impl Searcher for WorkerThread {
     type Parking = ThreadParking;
     type Clock = SystemClock;
     type GivesWay = GiveWay;
-    type Work<'w> = Work<'w>;
 
     fn index(&self) -> usize {
         self.index
@@ -36,14 +35,27 @@ impl Searcher for WorkerThread {
         &self.backoff
     }
 
-    fn lookout(&self) -> &Lookout<SystemClock> {
-        &self.lookout
+    fn spin_time(&self) -> &SpinTime<SystemClock> {
+        &self.spin_time
     }
 
     fn victims(&self) -> impl Iterator<Item = usize> {
         let order = || self.shared.plan.victim_order(self.index);
         self.slot().victim_order.get_or_init(order).begun_at(self.random.next())
     }
+
+    fn sleeps(&self) -> impl Sized {
+        self.shared.process_guard.check_or_abort();
+        self.watch.sleeps()
+    }
+
+    fn awaits_barrier(&self) -> bool {
+        !Machine::asymmetric_by_now() && !Machine::owners_fence()
+    }
+}
+
+impl Takes for WorkerThread {
+    type Work<'w> = Work<'w>;
 
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
         WorkerThread::steal_fork(self, victim, leap)
@@ -71,7 +83,9 @@ impl Searcher for WorkerThread {
     fn is_stolen(work: &Work<'_>) -> bool {
         work.is_stolen()
     }
+}
 
+impl Sees for WorkerThread {
     fn has_own_tasks(&self) -> bool {
         !self.spawns.is_empty()
     }
@@ -111,23 +125,11 @@ impl Searcher for WorkerThread {
         private
     }
 
-    fn awaits_barrier(&self) -> bool {
-        !Machine::asymmetric_by_now() && !Machine::owners_fence()
-    }
-
     fn call_for_visible_work(&self) -> bool {
         self.shared.call_for_visible_work()
     }
 
     fn does_anybody_run(&self) -> bool {
         self.shared.does_anybody_run()
-    }
-
-    fn sleeps(&self) -> impl Sized {
-        self.watch.sleeps()
-    }
-
-    fn check(&self) {
-        self.shared.process_guard.check_or_abort();
     }
 }

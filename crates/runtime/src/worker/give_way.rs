@@ -59,14 +59,12 @@ impl GivesWay for GiveWay {
         self.contended
     }
 
-    fn found(&mut self) {
-        if let Some(end) = self.late.take() {
+    fn looked(&mut self, found: bool) {
+        if let Some(end) = self.late.take()
+            && found
+        {
             CONTENDED_UNTIL.set(Some(end + CONTENDED));
         }
-    }
-
-    fn found_nothing(&mut self) {
-        self.late = None;
     }
 }
 
@@ -80,7 +78,7 @@ mod tests {
         assert!(way.yields() && !way.is_contended());
         let start = Instant::now();
         way.yielded(start, start + LONG);
-        way.found();
+        way.looked(true);
         assert!(!way.yields() && way.is_contended());
         assert!(!GiveWay::new().yields(), "the thread's next search knows it too");
         CONTENDED_UNTIL.set(Some(start));
@@ -92,11 +90,11 @@ mod tests {
         let mut way = GiveWay::new();
         let start = Instant::now();
         way.yielded(start, start + LONG / 2);
-        way.found();
+        way.looked(true);
         assert!(way.yields());
         way.yielded(start, start + LONG);
-        way.found_nothing();
-        way.found();
+        way.looked(false);
+        way.looked(true);
         assert!(way.yields());
     }
 }

@@ -12,7 +12,7 @@ use crate::sleep::clock::Clock;
 use crate::sleep::follow::Following;
 use crate::sleep::wake_policy::WakePolicy;
 use crate::sleep::{Parking, Sleep};
-use crate::worker::lookout::Lookout;
+use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
 
 /// How often an idle worker looks at everything before it sleeps: first at once, then giving its
@@ -32,13 +32,11 @@ pub trait GivesWay: Default {
     fn yields(&mut self) -> bool;
     /// Whether the last time that it was to yield it did not.
     fn is_contended(&self) -> bool;
-    /// The look after the last yield found what it looks for.
-    fn found(&mut self);
-    /// It found nothing.
-    fn found_nothing(&mut self);
+    /// The look after the last yield has found what it looks for, or nothing.
+    fn looked(&mut self, found: bool);
 }
 
-/// One worker, as its search for work sees it. The methods that have a body are for what not every worker has.
+/// One worker, as its search for work sees it.
 pub trait Searcher {
     /// The memory that its pool's words are in.
     type Memory: Memory;
@@ -48,10 +46,6 @@ pub trait Searcher {
     type Clock: Clock;
     /// How it gives its processor away.
     type GivesWay: GivesWay;
-    /// Something to run.
-    type Work<'w>
-    where
-        Self: 'w;
 
     /// Its number.
     fn index(&self) -> usize;
@@ -62,9 +56,24 @@ pub trait Searcher {
     /// What its steals have brought.
     fn backoff(&self) -> &StealBackoff<Self::Clock>;
     /// How long it looks.
-    fn lookout(&self) -> &Lookout<Self::Clock>;
+    fn spin_time(&self) -> &SpinTime<Self::Clock>;
     /// All others, in its order, begun anew.
     fn victims(&self) -> impl Iterator<Item = usize>;
+    /// It sleeps or rests until the value is dropped.
+    fn sleeps(&self) -> impl Sized;
+    /// Whether the system has not yet said whether it has a process-wide barrier. In that time
+    /// nobody exposes private tasks, and a worker naps where it would sleep.
+    fn awaits_barrier(&self) -> bool {
+        false
+    }
+}
+
+/// Where a worker takes work from. The methods that have a body are for what not every worker has.
+pub trait Takes: Searcher {
+    /// Something to run.
+    type Work<'w>
+    where
+        Self: 'w;
 
     /// The oldest fork of `victim`, by [`steal`]; as a `leap` if it is part of what this worker waits for.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Self::Work<'_>>;
@@ -86,7 +95,11 @@ pub trait Searcher {
     }
     /// Whether this is work of another worker's.
     fn is_stolen(work: &Self::Work<'_>) -> bool;
+}
 
+/// What a worker sees of the work that it does not take, and how it tells the others of it. The
+/// methods that have a body are for what not every worker has.
+pub trait Sees: Searcher {
     /// Whether it has spawned tasks.
     fn has_own_tasks(&self) -> bool {
         false
@@ -103,33 +116,14 @@ pub trait Searcher {
     fn visible_work(&self) -> bool;
     /// Lines S5 and L3: whether another has private tasks that it should expose.
     fn private_work(&self) -> bool;
-    /// Whether the system has not yet said whether it has a process-wide barrier. In that time
-    /// nobody exposes private tasks, and a worker naps where it would sleep.
-    fn awaits_barrier(&self) -> bool {
-        false
-    }
     /// Lines P2 to P5 for all visible work. Returns whether there is some.
     fn call_for_visible_work(&self) -> bool;
     /// Whether any worker neither sleeps nor searches.
     fn does_anybody_run(&self) -> bool;
-    /// It sleeps or rests until the value is dropped.
-    fn sleeps(&self) -> impl Sized;
-    /// It is about to sleep.
-    fn check(&self) {}
 }
 
-/// What a worker takes, and how it looks and sleeps.
-pub trait Search<W: Searcher + ?Sized> {
-    /// Whether something is under way on this worker.
-    fn waits(&self) -> bool {
-        true
-    }
-
-    /// Before the first look. How many looks count as made.
-    fn starts(&mut self, _: &W) -> u32 {
-        0
-    }
-
+/// What a search takes, and how it looks and sleeps.
+pub trait SearchRules<W: Takes + ?Sized> {
     /// Before each look, of which `looks` in a row have found nothing. How many those are now.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32;
 
@@ -146,49 +140,47 @@ pub trait Search<W: Searcher + ?Sized> {
         stands_aside: bool,
     ) -> Option<W::Work<'w>>;
 
-    /// `work` has been found, after so many looks that found nothing, and is run now.
-    fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32);
-
     /// A look has found nothing, after one that did.
     fn begin(&mut self, _: &W) {}
+
+    /// After so many looks that found nothing the search ends: with `work`, which is run now, or because it is done.
+    fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32);
 
     /// Makes something visible that others keep private.
     fn expose(&self, worker: &W, thief: Option<usize>) -> bool;
 
-    /// Whether it looks on, though it has looked as often as it looks before it sleeps.
-    fn goes_on(&self, _: &W) -> bool {
-        false
-    }
-
-    /// Whether it has looked for long enough, though it has not looked as often as it looks before it sleeps. What is private then is seen
-    /// by the look before it sleeps, and exposed after it.
-    fn is_over(&self, _: &W) -> bool {
-        false
+    /// Whether it looks on by the clock: if so, beyond the looks that it makes before it sleeps; if not, no
+    /// longer, though it has not made them. What is private then is seen by the look before it sleeps, and exposed after it.
+    fn spins(&self, _: &W) -> Option<bool> {
+        None
     }
 
     /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has slept for as long as it was to.
     fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32>;
-
-    /// At the end, after so many looks that found nothing.
-    fn end(&mut self, _: &W, _looks: u32) {}
 }
 
 /// A search under way.
-pub struct Looking<'w, W: Searcher, S> {
-    search: S,
+pub struct SearchLoop<'w, W: Searcher, R> {
+    rules: R,
     following: Option<Following<'w, W::Memory, W::Parking>>,
     looks: u32,
     way: W::GivesWay,
 }
 
-impl<'w, W: Searcher, S: Search<W>> Looking<'w, W, S> {
-    /// `worker` begins to search, or sleeps until it is called to.
-    pub fn begin(worker: &'w W, mut search: S) -> Self {
-        let following = search.waits().then(|| worker.sleep().follow(worker.index()));
-        let looks = search.starts(worker);
-        Looking { search, following, looks, way: W::GivesWay::default() }
+impl<'w, W: Searcher, R> SearchLoop<'w, W, R> {
+    /// Of a worker that has nothing under way, after so many looks.
+    pub fn idle(rules: R, looks: u32) -> Self {
+        SearchLoop { rules, following: None, looks, way: W::GivesWay::default() }
     }
 
+    /// Of a worker that waits.
+    pub fn wait(worker: &'w W, rules: R) -> Self {
+        let following = Some(worker.sleep().follow(worker.index()));
+        SearchLoop { rules, following, looks: 0, way: W::GivesWay::default() }
+    }
+}
+
+impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
     /// The next work, which the worker runs before it asks again; none at the end, when it is `done` or the search has slept for
     /// as long as it was to. `thief` runs what this worker waits for, once it has said so.
     pub fn next(
@@ -197,38 +189,38 @@ impl<'w, W: Searcher, S: Search<W>> Looking<'w, W, S> {
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
     ) -> Option<W::Work<'w>> {
-        let Looking { search, following, looks, way } = self;
+        let SearchLoop { rules, following, looks, way } = self;
         while !done() {
             let thief = thief();
             if let Some(following) = following {
                 following.set(thief);
             }
-            *looks = search.prepare(worker, *looks, done);
-            let aside = search.stands_aside(worker);
-            if let Some(work) = search.find(worker, thief, aside) {
-                search.found(worker, &work, *looks);
-                way.found();
+            *looks = rules.prepare(worker, *looks, done);
+            let aside = rules.stands_aside(worker);
+            if let Some(work) = rules.find(worker, thief, aside) {
+                rules.end(worker, Some(&work), *looks);
+                way.looked(true);
                 *looks = 0;
                 return Some(work);
             }
-            way.found_nothing();
+            way.looked(false);
             if *looks == 0 {
-                search.begin(worker);
+                rules.begin(worker);
             }
             *looks += 1;
             // Not before the looks that expose something.
             let over = *looks % LOOKS_AT_ONCE == 0
                 && *looks != EAGER_LOOKS
                 && *looks < LOOKS
-                && search.is_over(worker);
+                && rules.spins(worker) == Some(false);
             let exposes = (*looks == EAGER_LOOKS || *looks == LOOKS) && !aside;
             if aside || over {
                 *looks = LOOKS;
             }
-            if exposes && search.expose(worker, thief) {
+            if exposes && rules.expose(worker, thief) {
                 // Something to steal now.
             } else if *looks < LOOKS
-                || !aside && !over && !way.is_contended() && search.goes_on(worker)
+                || !aside && !over && !way.is_contended() && rules.spins(worker) == Some(true)
             {
                 // The last look comes again, with its exposure.
                 *looks = if *looks < LOOKS { *looks } else { LOOKS - 2 };
@@ -236,12 +228,11 @@ impl<'w, W: Searcher, S: Search<W>> Looking<'w, W, S> {
                     (0..PAUSES).for_each(|_| W::Memory::pause());
                 }
             } else {
-                worker.check();
-                *looks = search.sleep(worker, thief, done)?;
+                *looks = rules.sleep(worker, thief, done)?;
             }
         }
-        way.found();
-        search.end(worker, *looks);
+        way.looked(true);
+        rules.end(worker, None, *looks);
         None
     }
 }
@@ -255,10 +246,7 @@ pub(super) fn chain<W: Searcher>(
 }
 
 /// A fork of `thief`, or of a worker that it waits for, and so on.
-pub(super) fn steal_from_chain<W: Searcher>(
-    worker: &W,
-    thief: Option<usize>,
-) -> Option<W::Work<'_>> {
+pub(super) fn steal_from_chain<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
     chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
 }
 

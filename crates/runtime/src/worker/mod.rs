@@ -18,10 +18,10 @@ use crate::task::half;
 use crate::task::token::{Head, Worker};
 use crate::task::value::{Ended, Fresh, Task, run_each, run_youngest};
 use crate::worker::fifo::Fifo;
-use crate::worker::idle::{Looking, Search, Searcher, steal};
-use crate::worker::lookout::Lookout;
+use crate::worker::idle::{SearchLoop, SearchRules, Sees, steal};
+use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
-use crate::worker::unrestricted::{Unrestricted, find};
+use crate::worker::unrestricted::{Unrestricted, begin_asleep, find};
 
 pub(crate) mod current;
 pub(crate) mod fifo;
@@ -29,7 +29,7 @@ mod find;
 mod give_way;
 mod guest;
 pub(crate) mod idle;
-pub(crate) mod lookout;
+pub(crate) mod spin_time;
 // shuttle brings its own stacks for its threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod models;
@@ -65,7 +65,7 @@ pub(crate) struct WorkerThread {
     /// Its place among the guests, if it is one.
     guest: Option<usize>,
     backoff: StealBackoff<SystemClock>,
-    lookout: Lookout<SystemClock>,
+    spin_time: SpinTime<SystemClock>,
     random: Random,
 }
 
@@ -88,8 +88,8 @@ impl WorkerThread {
         let random = Random::of(index);
         let (fifo, resident) = (Arc::new(Fifo::new()), Cell::new(false));
         let watch = Arc::clone(&shared.workers[index].watch);
-        let (nesting_depth, backoff, lookout) =
-            (NestingDepth::new(), StealBackoff::new(), Lookout::new());
+        let (nesting_depth, backoff, spin_time) =
+            (NestingDepth::new(), StealBackoff::new(), SpinTime::new());
         let guest = shared.guest(index);
         WorkerThread {
             shared,
@@ -104,7 +104,7 @@ impl WorkerThread {
             blocks: Cell::new(false),
             guest,
             backoff,
-            lookout,
+            spin_time,
             random,
         }
     }
@@ -199,12 +199,16 @@ impl WorkerThread {
     /// uses, nobody else may ever take.
     pub(crate) fn main_loop(&self) {
         let finished = || self.shared.has_ended() && self.spawns.is_empty();
-        let search = if self.shared.begins_asleep(self.index) {
-            Unrestricted::asleep()
-        } else {
-            Unrestricted::idle()
-        };
-        self.work_until(&finished, &|| None, || self.token(), search);
+        let begins_asleep = self.shared.begins_asleep(self.index);
+        let looks = if begins_asleep { begin_asleep(self) } else { 0 };
+        let mut search = SearchLoop::idle(Unrestricted::idle(), looks);
+        while let Some(work) = search.next(self, &finished, &|| None) {
+            let injected = matches!(work, Work::Task(_, Activity::InjectedTask));
+            self.run(work, self.token());
+            if injected {
+                self.run_of_burst();
+            }
+        }
     }
 
     /// What a spare worker's thread does.
@@ -400,18 +404,13 @@ impl WorkerThread {
         done: &dyn Fn() -> bool,
         thief: &dyn Fn() -> Option<usize>,
         token: impl Fn() -> Worker<'w>,
-        search: impl Search<WorkerThread>,
+        rules: impl SearchRules<WorkerThread>,
     ) {
-        let waits = search.waits();
-        let _waiting = waits.then(|| self.watch.waits());
-        let mut looking = Looking::begin(self, search);
-        while let Some(work) = looking.next(self, done, thief) {
-            let injected = matches!(work, Work::Task(_, Activity::InjectedTask));
-            let _on_top = waits.then(|| self.on_top());
+        let _waiting = self.watch.waits();
+        let mut search = SearchLoop::wait(self, rules);
+        while let Some(work) = search.next(self, done, thief) {
+            let _on_top = self.on_top();
             self.run(work, token());
-            if injected && !waits {
-                self.run_of_burst();
-            }
         }
     }
 

@@ -208,7 +208,7 @@ impl Pool {
     }
 
     fn found(&self) {
-        if self.sleep.found() {
+        if self.sleep.stop_search() {
             self.request_everywhere(usize::MAX);
             if self.visible() {
                 self.sleep.wake_one(Caller::GoesOn);

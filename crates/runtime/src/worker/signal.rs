@@ -120,7 +120,7 @@ impl Signal {
         loop {
             for _ in 0..LOOKS {
                 if self.is_set() {
-                    way.found();
+                    way.looked(true);
                     return true;
                 }
                 spin_loop();

@@ -4,7 +4,9 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::sleep::{LONGEST, LONGEST_OWNERS_NAP, Slept};
-use crate::worker::idle::{EAGER_LOOKS, LOOKS, Search, Searcher, steal_from_chain};
+use crate::worker::idle::{
+    EAGER_LOOKS, LOOKS, SearchRules, Searcher, Sees, Takes, steal_from_chain,
+};
 
 /// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`], unless owners
 /// hesitate to wake anybody: then they are as long as this, or [`LONGEST_OWNERS_NAP`] at most while nobody runs anything. See `sleep/README.md`.
@@ -14,54 +16,41 @@ const NAP: Duration = Duration::from_millis(1);
 pub struct Unrestricted {
     /// Nothing is under way on this worker: to look for work is what it is there for.
     idle: bool,
-    /// It begins asleep.
-    asleep: bool,
     nap: Duration,
 }
 
 impl Unrestricted {
     /// Of a worker with nothing under way.
     pub fn idle() -> Unrestricted {
-        Unrestricted { idle: true, asleep: false, nap: NAP }
-    }
-
-    /// Of a worker with nothing under way that has been asleep from the beginning of its pool.
-    pub fn asleep() -> Unrestricted {
-        Unrestricted { idle: true, asleep: true, nap: NAP }
+        Unrestricted { idle: true, nap: NAP }
     }
 
     /// A wait for something that may depend on any work.
     pub fn wait() -> Unrestricted {
-        Unrestricted { idle: false, asleep: false, nap: NAP }
+        Unrestricted { idle: false, nap: NAP }
     }
 }
 
-impl<W: Searcher> Search<W> for Unrestricted {
-    fn waits(&self) -> bool {
-        !self.idle
-    }
+/// A worker that has been asleep from the beginning of its pool sleeps until it is called. Returns how many looks count as made.
+pub fn begin_asleep<W: Searcher>(worker: &W) -> u32 {
+    let spin_time = worker.spin_time();
+    spin_time.begin();
+    spin_time.sleeps();
+    let sleeping = worker.sleeps();
+    worker.sleep().sleep_on(worker.index());
+    drop(sleeping);
+    spin_time.is_woken();
+    1
+}
 
-    fn starts(&mut self, worker: &W) -> u32 {
-        if !self.asleep {
-            return 0;
-        }
-        let lookout = worker.lookout();
-        lookout.begin();
-        lookout.sleeps();
-        let sleeping = worker.sleeps();
-        worker.sleep().sleep_on(worker.index());
-        drop(sleeping);
-        lookout.is_woken();
-        1
-    }
-
+impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
     /// Rests between two steals of small tasks, as [`StealBackoff`](crate::worker::steal_backoff::StealBackoff) says.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
         if self.idle
             && !worker.has_own_tasks()
             && let Some(stolen) = worker.backoff().end()
         {
-            worker.lookout().worked(stolen.worked);
+            worker.spin_time().worked(stolen.worked);
             if let Some(rest) = stolen.rest {
                 // It may have looked in vain before its last spawned task was stolen.
                 if looks == 0 {
@@ -89,24 +78,10 @@ impl<W: Searcher> Search<W> for Unrestricted {
         if stands_aside { find_handed_over(worker) } else { find(worker, thief) }
     }
 
-    fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32) {
-        if looks != 0 {
-            found(worker);
-        }
-        self.nap = NAP;
-        if self.idle {
-            let stolen = W::is_stolen(work);
-            worker.lookout().found(stolen);
-            if stolen {
-                worker.backoff().begin();
-            }
-        }
-    }
-
     fn begin(&mut self, worker: &W) {
         worker.sleep().search();
         if self.idle {
-            worker.lookout().begin();
+            worker.spin_time().begin();
         }
     }
 
@@ -114,12 +89,8 @@ impl<W: Searcher> Search<W> for Unrestricted {
         worker.victims().any(|victim| worker.expose(victim))
     }
 
-    fn goes_on(&self, worker: &W) -> bool {
-        self.idle && worker.lookout().goes_on()
-    }
-
-    fn is_over(&self, worker: &W) -> bool {
-        self.idle && !worker.lookout().goes_on()
+    fn spins(&self, worker: &W) -> Option<bool> {
+        self.idle.then(|| worker.spin_time().goes_on())
     }
 
     fn sleep(&mut self, worker: &W, _: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
@@ -128,7 +99,7 @@ impl<W: Searcher> Search<W> for Unrestricted {
         // Before S1: an answer that comes later may come after the look at private tasks.
         let unanswered = worker.awaits_barrier();
         if self.idle
-            && let Some(worked) = worker.lookout().sleeps()
+            && let Some(worked) = worker.spin_time().sleeps()
         {
             worker.wake_policy().woken(worked);
         }
@@ -159,7 +130,7 @@ impl<W: Searcher> Search<W> for Unrestricted {
             Slept::ToTheEnd => (LOOKS - 1, (self.nap * 2).min(LONGEST)),
             Slept::Called => {
                 if self.idle {
-                    worker.lookout().is_woken();
+                    worker.spin_time().is_woken();
                 }
                 (1, NAP)
             }
@@ -171,19 +142,29 @@ impl<W: Searcher> Search<W> for Unrestricted {
         Some(looks)
     }
 
-    fn end(&mut self, worker: &W, looks: u32) {
-        if looks == 0 {
-        } else if self.idle {
-            // The pool ends, so everybody is called.
-            worker.sleep().found();
-        } else {
-            found(worker);
+    fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32) {
+        if looks != 0 {
+            // The pool of an idle worker that is done ends, so everybody is called.
+            if self.idle && work.is_none() {
+                worker.sleep().stop_search();
+            } else {
+                stop_search(worker);
+            }
+        }
+        let Some(work) = work else { return };
+        self.nap = NAP;
+        if self.idle {
+            let stolen = W::is_stolen(work);
+            worker.spin_time().stop(stolen);
+            if stolen {
+                worker.backoff().begin();
+            }
         }
     }
 }
 
 /// What anybody may take, and first what a wait for `thief` needs.
-pub(super) fn find<W: Searcher>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
+pub(super) fn find<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
     let found = worker
         .handed_over(true)
         .or_else(|| steal_from_chain(worker, thief))
@@ -203,15 +184,15 @@ pub(super) fn find<W: Searcher>(worker: &W, thief: Option<usize>) -> Option<W::W
 }
 
 /// What comes from outside, or only this worker may take.
-fn find_handed_over<W: Searcher>(worker: &W) -> Option<W::Work<'_>> {
+fn find_handed_over<W: Takes>(worker: &W) -> Option<W::Work<'_>> {
     let found = worker.handed_over(true).or_else(|| worker.injected(true));
     found.or_else(|| worker.handed_over(false)).or_else(|| worker.injected(false))
 }
 
 /// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
 /// expose what an owner that does not come back keeps private, before this worker comes back itself.
-fn found<W: Searcher>(worker: &W) {
-    if !worker.sleep().found() {
+fn stop_search<W: Sees>(worker: &W) {
+    if !worker.sleep().stop_search() {
         return;
     }
     worker.request_everywhere(None);
@@ -231,7 +212,7 @@ fn found<W: Searcher>(worker: &W) {
 /// something, or owners hesitate, so that one that runs something soon may put requests off; or the
 /// barrier is `unanswered`, so that nobody can expose what a worker keeps private that runs
 /// something soon.
-fn nap<W: Searcher>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
+fn nap<W: Sees>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
     // In this order: see "Requests that are put off" in `sleep/README.md`.
     let hesitate = worker.wake_policy().hesitates();
     match (worker.does_anybody_run(), hesitate) {

@@ -9,7 +9,7 @@ use crate::shared::PoolShared;
 use crate::shared::waiting::Waiting;
 use crate::stats::track::Activity;
 use crate::task::value::Task;
-use crate::worker::idle::{Search, chain, steal_from_chain};
+use crate::worker::idle::{SearchRules, Searcher, chain, steal_from_chain};
 use crate::worker::unrestricted::find;
 
 /// Whether a restricted wait takes what this worker itself has spawned.
@@ -37,7 +37,7 @@ impl Restricted {
     }
 }
 
-impl Search<WorkerThread> for Restricted {
+impl SearchRules<WorkerThread> for Restricted {
     fn prepare(&mut self, local: &WorkerThread, looks: u32, _: &dyn Fn() -> bool) -> u32 {
         if looks == 0 {
             local.spawns.share();
@@ -49,12 +49,13 @@ impl Search<WorkerThread> for Restricted {
         local.find_needed(thief, self.own)
     }
 
-    fn found(&mut self, local: &WorkerThread, work: &Work<'_>, looks: u32) {
-        if let Work::Fork(_, victim, _) = *work
+    /// It looked for a fork of `victim`, which shares more: another follower may take that.
+    fn end(&mut self, local: &WorkerThread, work: Option<&Work<'_>>, looks: u32) {
+        if let Some(Work::Fork(_, victim, _)) = work
             && looks != 0
-            && local.shared.workers[victim].forks.shared() != 0
+            && local.shared.workers[*victim].forks.shared() != 0
         {
-            local.shared.sleep.call_follower(victim);
+            local.shared.sleep.call_follower(*victim);
         }
     }
 
@@ -68,7 +69,7 @@ impl Search<WorkerThread> for Restricted {
         thief: Option<usize>,
         done: &dyn Fn() -> bool,
     ) -> Option<u32> {
-        let _sleeping = local.watch.sleeps();
+        let _sleeping = local.sleeps();
         let _dozing = local.dozes();
         let over = local.shared.sleep.sleep_following(local.index, self.time, || {
             let shared = &local.shared;

@@ -12,8 +12,9 @@ use std::time::{Duration, Instant};
 use poach_deque::split::Stack;
 use poach_memory::{Machine, Memory};
 use poach_runtime::generic::{
-    Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Search, Searcher, Sleep,
-    StealBackoff, Unrestricted, VictimOrder, WakePolicy, Wakes, steal,
+    Caller, Clock, GivesWay, Parking, Random, SearchLoop, SearchRules, Searcher, Sees, Sleep,
+    SpinTime, StealBackoff, Takes, Unrestricted, VictimOrder, WakePolicy, Wakes, begin_asleep,
+    steal,
 };
 
 /// The system's clock, with an instant of its own.
@@ -78,12 +79,8 @@ impl GivesWay for Polite {
         self.looks > 1_000_000
     }
 
-    fn found(&mut self) {
-        self.looks = 0;
-    }
-
-    fn found_nothing(&mut self) {
-        self.looks += 1;
+    fn looked(&mut self, found: bool) {
+        self.looks = if found { 0 } else { self.looks + 1 };
     }
 }
 
@@ -133,7 +130,7 @@ struct Worker<'p> {
     order: VictimOrder,
     random: Random,
     backoff: StealBackoff<Watch>,
-    lookout: Lookout<Watch>,
+    spin_time: SpinTime<Watch>,
 }
 
 /// A task, and whether it was another's.
@@ -148,7 +145,7 @@ impl Worker<'_> {
             order: VictimOrder::nearest(index, &distance, pool.queues.len()),
             random: Random::of(index),
             backoff: StealBackoff::new(),
-            lookout: Lookout::new(),
+            spin_time: SpinTime::new(),
         }
     }
 
@@ -174,10 +171,6 @@ impl Searcher for Worker<'_> {
     type Parking = Bed;
     type Clock = Watch;
     type GivesWay = Polite;
-    type Work<'w>
-        = Task
-    where
-        Self: 'w;
 
     fn index(&self) -> usize {
         self.index
@@ -195,14 +188,29 @@ impl Searcher for Worker<'_> {
         &self.backoff
     }
 
-    fn lookout(&self) -> &Lookout<Watch> {
-        &self.lookout
+    fn spin_time(&self) -> &SpinTime<Watch> {
+        &self.spin_time
     }
 
     fn victims(&self) -> impl Iterator<Item = usize> {
         self.pool.looked.fetch_add(1, Ordering::Relaxed);
         self.order.begun_at(self.random.next())
     }
+
+    fn sleeps(&self) -> impl Sized {
+        self.pool.slept.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn awaits_barrier(&self) -> bool {
+        self.pool.unanswered.load(Ordering::Relaxed)
+    }
+}
+
+impl Takes for Worker<'_> {
+    type Work<'w>
+        = Task
+    where
+        Self: 'w;
 
     fn steal_fork(&self, victim: usize, _leap: bool) -> Option<Task> {
         assert_ne!(victim, self.index);
@@ -228,7 +236,9 @@ impl Searcher for Worker<'_> {
     fn is_stolen(work: &Task) -> bool {
         work.1
     }
+}
 
+impl Sees for Worker<'_> {
     fn has_own_tasks(&self) -> bool {
         !self.pool.queues[self.index].lock().unwrap().is_empty()
     }
@@ -255,10 +265,6 @@ impl Searcher for Worker<'_> {
         false
     }
 
-    fn awaits_barrier(&self) -> bool {
-        self.pool.unanswered.load(Ordering::Relaxed)
-    }
-
     fn call_for_visible_work(&self) -> bool {
         let visible = self.visible_work();
         if visible {
@@ -270,20 +276,12 @@ impl Searcher for Worker<'_> {
     fn does_anybody_run(&self) -> bool {
         self.sleep().does_anybody_run(0)
     }
-
-    fn sleeps(&self) -> impl Sized {
-        self.pool.slept.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 /// A search that counts what is found, and leaves everything else to another.
 struct Counted<'c, S>(S, &'c AtomicUsize);
 
-impl<W: Searcher, S: Search<W>> Search<W> for Counted<'_, S> {
-    fn waits(&self) -> bool {
-        self.0.waits()
-    }
-
+impl<W: Takes, S: SearchRules<W>> SearchRules<W> for Counted<'_, S> {
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
         self.0.prepare(worker, looks, done)
     }
@@ -301,11 +299,6 @@ impl<W: Searcher, S: Search<W>> Search<W> for Counted<'_, S> {
         self.0.find(worker, thief, stands_aside)
     }
 
-    fn found(&mut self, worker: &W, work: &W::Work<'_>, looks: u32) {
-        self.1.fetch_add(1, Ordering::Relaxed);
-        self.0.found(worker, work, looks);
-    }
-
     fn begin(&mut self, worker: &W) {
         self.0.begin(worker);
     }
@@ -314,20 +307,17 @@ impl<W: Searcher, S: Search<W>> Search<W> for Counted<'_, S> {
         self.0.expose(worker, thief)
     }
 
-    fn is_over(&self, worker: &W) -> bool {
-        self.0.is_over(worker)
-    }
-
-    fn goes_on(&self, worker: &W) -> bool {
-        self.0.goes_on(worker)
+    fn spins(&self, worker: &W) -> Option<bool> {
+        self.0.spins(worker)
     }
 
     fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
         self.0.sleep(worker, thief, done)
     }
 
-    fn end(&mut self, worker: &W, looks: u32) {
-        self.0.end(worker, looks);
+    fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32) {
+        self.1.fetch_add(usize::from(work.is_some()), Ordering::Relaxed);
+        self.0.end(worker, work, looks);
     }
 }
 
@@ -346,7 +336,7 @@ fn play(workers: usize, root: u32) -> Pool {
             scope.spawn(move || {
                 let worker = Worker::new(pool, index);
                 let search = Counted(Unrestricted::idle(), &pool.found);
-                let mut looking = Looking::begin(&worker, search);
+                let mut looking = SearchLoop::idle(search, 0);
                 while let Some(task) = looking.next(&worker, &|| pool.is_done(), &|| None) {
                     if index != 0 {
                         // The others are slow, so that there is something to wait for.
@@ -381,7 +371,7 @@ fn whoever_finds_nothing_sleeps_and_is_called() {
         scope.spawn(|| {
             let worker = Worker::new(&pool, 1);
             worker.backoff.waits();
-            let mut looking = Looking::begin(&worker, Unrestricted::wait());
+            let mut looking = SearchLoop::wait(&worker, Unrestricted::wait());
             assert!(looking.next(&worker, &|| pool.is_done(), &|| Some(0)).is_none());
         });
         while pool.slept.load(Ordering::Relaxed) == 0 {
@@ -402,7 +392,7 @@ fn a_worker_that_does_not_know_whether_there_is_a_barrier_looks_again_without_a_
     thread::scope(|scope| {
         scope.spawn(|| {
             let worker = Worker::new(&pool, 0);
-            let mut looking = Looking::begin(&worker, Unrestricted::idle());
+            let mut looking = SearchLoop::idle(Unrestricted::idle(), 0);
             assert!(looking.next(&worker, &|| pool.is_done(), &|| None).is_none());
         });
         while pool.slept.load(Ordering::Relaxed) < 3 && began.elapsed() < Duration::from_secs(60) {
@@ -425,7 +415,7 @@ fn whoever_begins_asleep_looks_at_nobody_before_it_is_called() {
             let pool = &pool;
             scope.spawn(move || {
                 let worker = Worker::new(pool, index);
-                let mut looking = Looking::begin(&worker, Unrestricted::asleep());
+                let mut looking = SearchLoop::idle(Unrestricted::idle(), begin_asleep(&worker));
                 while let Some(task) = looking.next(&worker, &|| pool.is_done(), &|| None) {
                     worker.run(task);
                 }

@@ -191,7 +191,7 @@ fn the_last_searcher_sees_the_work_or_its_producer_calls_one_that_is_asleep() {
             visible.store(1, Ordering::Relaxed);
             sleep.wake_for(1)
         });
-        let sees = sleep.found() && visible.load(Ordering::Relaxed) == 1;
+        let sees = sleep.stop_search() && visible.load(Ordering::Relaxed) == 1;
         assert!(producer.join().unwrap() || sees);
     });
 }

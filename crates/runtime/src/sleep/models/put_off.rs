@@ -136,7 +136,7 @@ impl Model {
 
     /// L1 to L3.
     fn found(&self, me: usize) {
-        if self.sleep.found() && self.rules.l3 && self.ask() {
+        if self.sleep.stop_search() && self.rules.l3 && self.ask() {
             self.sleep.wake_for(me);
         }
     }
@@ -160,7 +160,7 @@ impl Model {
             let sees = || self.ask() || is_set(&self.outside) || is_set(&self.done);
             self.sleep.sleep(me, sees, || nap);
         }
-        self.sleep.found();
+        self.sleep.stop_search();
     }
 }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 use poach_deque::split::Exposure;
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 use poach_runtime::generic::{
-    Caller, Clock, GivesWay, Looking, Lookout, Parking, Random, Searcher, Sleep, StealBackoff,
-    Unrestricted, VictimOrder, WakePolicy, Wakes,
+    Caller, Clock, GivesWay, Parking, Random, SearchLoop, Searcher, Sees, Sleep, SpinTime,
+    StealBackoff, Takes, Unrestricted, VictimOrder, WakePolicy, Wakes,
 };
 use poach_simulate::{Coherent, CoherentWord, Description, Threads, work};
 
@@ -101,9 +101,7 @@ impl GivesWay for Stays {
         false
     }
 
-    fn found(&mut self) {}
-
-    fn found_nothing(&mut self) {}
+    fn looked(&mut self, _found: bool) {}
 }
 
 /// The runtime's sleep, wake policy and victim orders, for the workers of one simulation.
@@ -142,7 +140,7 @@ pub(super) struct Seeker<'p, T: Tree> {
     pool: &'p Pool<T>,
     number: usize,
     backoff: StealBackoff<SimulatedClock>,
-    lookout: Lookout<SimulatedClock>,
+    spin_time: SpinTime<SimulatedClock>,
     random: Random,
 }
 
@@ -153,15 +151,15 @@ impl<'p, T: Tree> Seeker<'p, T> {
             pool,
             number,
             backoff: StealBackoff::new(),
-            lookout: Lookout::new(),
+            spin_time: SpinTime::new(),
             random: Random::of(seed as usize * workers + number),
         }
     }
 
     /// The worker waits for what another has stolen from it.
-    pub(super) fn waits(&self) -> Looking<'_, Self, Unrestricted> {
+    pub(super) fn waits(&self) -> SearchLoop<'_, Self, Unrestricted> {
         self.backoff.waits();
-        Looking::begin(self, Unrestricted::wait())
+        SearchLoop::wait(self, Unrestricted::wait())
     }
 
     /// The worker has run what it stole from `victim`.
@@ -179,10 +177,6 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
     type Parking = Bed;
     type Clock = SimulatedClock;
     type GivesWay = Stays;
-    type Work<'w>
-        = Stolen<'p, T::Task>
-    where
-        Self: 'w;
 
     fn index(&self) -> usize {
         self.number
@@ -200,13 +194,24 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
         &self.backoff
     }
 
-    fn lookout(&self) -> &Lookout<SimulatedClock> {
-        &self.lookout
+    fn spin_time(&self) -> &SpinTime<SimulatedClock> {
+        &self.spin_time
     }
 
     fn victims(&self) -> impl Iterator<Item = usize> {
         self.pool.idlers.order[self.number].begun_at(self.random.next())
     }
+
+    fn sleeps(&self) -> impl Sized {
+        bump(&self.pool.counts.sleeps);
+    }
+}
+
+impl<'p, T: Tree> Takes for Seeker<'p, T> {
+    type Work<'w>
+        = Stolen<'p, T::Task>
+    where
+        Self: 'w;
 
     fn steal_fork(&self, victim: usize, _leap: bool) -> Option<Stolen<'p, T::Task>> {
         let stolen = self.pool.stacks.steal(victim, self.number);
@@ -219,7 +224,9 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
     fn is_stolen(_: &Stolen<'p, T::Task>) -> bool {
         true
     }
+}
 
+impl<T: Tree> Sees for Seeker<'_, T> {
     fn expose(&self, victim: usize) -> bool {
         let exposure = self.pool.stacks.expose(victim);
         let done = exposure == Exposure::Done;
@@ -261,9 +268,5 @@ impl<'p, T: Tree> Searcher for Seeker<'p, T> {
 
     fn does_anybody_run(&self) -> bool {
         self.sleep().does_anybody_run(0)
-    }
-
-    fn sleeps(&self) -> impl Sized {
-        bump(&self.pool.counts.sleeps);
     }
 }

@@ -1,7 +1,7 @@
 //! A simulated worker: strands, forks and joins, and Lace's search for work. Poach's is the [seeker](super::seeker)'s.
 
 use poach_memory::{Ordering, Word};
-use poach_runtime::generic::{Looking, Unrestricted};
+use poach_runtime::generic::{SearchLoop, Unrestricted};
 
 use super::seeker::Seeker;
 use super::stack::{Joined, Owner, Stolen};
@@ -9,7 +9,7 @@ use super::tree::{End, Tree};
 use super::{Pool, Search, bump};
 
 /// Poach's search for work, under way.
-type Searching<'s, 'p, T> = Looking<'s, Seeker<'p, T>, Unrestricted>;
+type Searching<'s, 'p, T> = SearchLoop<'s, Seeker<'p, T>, Unrestricted>;
 
 /// What a worker goes back to when a task is done.
 enum Frame<'s, 'p, T: Tree> {
@@ -45,9 +45,8 @@ impl<T: Tree> Pool<T> {
             frames: Vec::new(),
             random: fastrand::Rng::with_seed(seed << 16 | number as u64),
         };
-        let idle = || {
-            (self.search == Search::Poach).then(|| Looking::begin(&seeker, Unrestricted::idle()))
-        };
+        let idle =
+            || (self.search == Search::Poach).then(|| SearchLoop::idle(Unrestricted::idle(), 0));
         let mut idle = idle();
         let mut next = (number == 0).then(|| self.tree.root());
         // Relaxed: whoever sees it late has nothing to lose by it.

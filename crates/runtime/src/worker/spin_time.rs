@@ -27,7 +27,7 @@ const SHARE: u32 = 10;
 const MOST: Duration = Duration::from_millis(2);
 
 /// What a worker with nothing under way knows of its last pieces of work.
-pub struct Lookout<C: Clock> {
+pub struct SpinTime<C: Clock> {
     /// Since when it is idle.
     idle: Cell<Option<C::Instant>>,
     /// Whether it has slept since.
@@ -41,16 +41,16 @@ pub struct Lookout<C: Clock> {
     woken: Cell<Option<Duration>>,
 }
 
-impl<C: Clock> Default for Lookout<C> {
+impl<C: Clock> Default for SpinTime<C> {
     fn default() -> Self {
         Self::new()
     }
 }
 
-impl<C: Clock> Lookout<C> {
+impl<C: Clock> SpinTime<C> {
     /// Of a worker that has found nothing yet.
-    pub fn new() -> Lookout<C> {
-        Lookout {
+    pub fn new() -> SpinTime<C> {
+        SpinTime {
             idle: Cell::new(None),
             slept: Cell::new(false),
             interval: Cell::new(LONGEST),
@@ -112,10 +112,10 @@ impl<C: Clock> Lookout<C> {
     }
 
     /// It has found something, which came from another worker's deque, or not.
-    pub(crate) fn found(&self, stolen: bool) {
+    pub(crate) fn stop(&self, stolen: bool) {
         if let Some(since) = self.idle.take() {
             let now = C::now();
-            self.found_after(now - since);
+            self.idle_was(now - since);
             self.given.set((!stolen).then_some(now));
         }
         if !stolen {
@@ -123,7 +123,7 @@ impl<C: Clock> Lookout<C> {
         }
     }
 
-    fn found_after(&self, idle: Duration) {
+    fn idle_was(&self, idle: Duration) {
         if !self.slept.get() {
             self.pay(idle);
         }
@@ -146,7 +146,7 @@ mod tests {
     use super::*;
     use crate::sleep::clock::SystemClock;
 
-    type Lookout = super::Lookout<SystemClock>;
+    type SpinTime = super::SpinTime<SystemClock>;
 
     const fn us(time: u64) -> Duration {
         Duration::from_micros(time)
@@ -154,15 +154,15 @@ mod tests {
 
     /// A worker to which work of `work` comes at this interval: through how many of a hundred it looks.
     fn looks_through(work: Duration, interval: Duration) -> usize {
-        let lookout = Lookout::new();
+        let spin_time = SpinTime::new();
         let round = |_: &usize| {
-            let through = lookout.goes_on_after(interval);
-            lookout.slept.set(!through);
+            let through = spin_time.goes_on_after(interval);
+            spin_time.slept.set(!through);
             if !through {
-                lookout.pay(lookout.until());
+                spin_time.pay(spin_time.until());
             }
-            lookout.found_after(interval);
-            lookout.worked(work);
+            spin_time.idle_was(interval);
+            spin_time.worked(work);
             through
         };
         (0..100).filter(round).count()
@@ -170,20 +170,20 @@ mod tests {
 
     #[test]
     fn a_worker_that_has_found_nothing_looks_for_the_base_alone() {
-        let lookout = Lookout::new();
-        assert!(lookout.goes_on_after(BASE / 2));
-        assert!(!lookout.goes_on_after(BASE));
+        let spin_time = SpinTime::new();
+        assert!(spin_time.goes_on_after(BASE / 2));
+        assert!(!spin_time.goes_on_after(BASE));
     }
 
     #[test]
     fn work_that_comes_rarely_is_not_waited_for() {
-        let lookout = Lookout::new();
-        lookout.worked(MOST);
-        lookout.found_after(LONGEST * 2);
-        assert!(lookout.goes_on_after(RARE / 2) && !lookout.goes_on_after(RARE));
+        let spin_time = SpinTime::new();
+        spin_time.worked(MOST);
+        spin_time.idle_was(LONGEST * 2);
+        assert!(spin_time.goes_on_after(RARE / 2) && !spin_time.goes_on_after(RARE));
         // Once it has come twice within a moment, more may come.
-        lookout.found_after(us(1));
-        assert!(lookout.goes_on_after(BASE / 2));
+        spin_time.idle_was(us(1));
+        assert!(spin_time.goes_on_after(BASE / 2));
     }
 
     #[test]
@@ -198,20 +198,20 @@ mod tests {
 
     #[test]
     fn what_it_looks_beyond_the_base_is_at_most_a_tenth_of_the_work() {
-        let lookout = Lookout::new();
+        let spin_time = SpinTime::new();
         let (mut looked, mut worked) = (Duration::ZERO, Duration::ZERO);
         for round in 0..1_000_u64 {
             let work = us(round * 7 % 90);
-            lookout.worked(work);
+            spin_time.worked(work);
             worked += work;
             // What comes late is not found by looking.
             let interval = us(round * 31 % 700);
-            let looks = lookout.until().min(interval);
-            lookout.slept.set(lookout.until() < interval);
-            if lookout.slept.get() {
-                lookout.pay(looks);
+            let looks = spin_time.until().min(interval);
+            spin_time.slept.set(spin_time.until() < interval);
+            if spin_time.slept.get() {
+                spin_time.pay(looks);
             }
-            lookout.found_after(interval);
+            spin_time.idle_was(interval);
             looked += looks.saturating_sub(BASE);
         }
         assert!(looked > Duration::ZERO && looked * SHARE <= worked, "{looked:?} of {worked:?}");
@@ -219,34 +219,34 @@ mod tests {
 
     #[test]
     fn work_from_outside_pays_as_stolen_work_does_and_is_counted_once() {
-        let lookout = Lookout::new();
-        lookout.begin();
-        lookout.found(false);
-        let begun = lookout.given.get().expect("it works now");
-        lookout.given.set(begun.checked_sub(us(100)));
-        lookout.begin();
-        let budget = lookout.budget.get();
+        let spin_time = SpinTime::new();
+        spin_time.begin();
+        spin_time.stop(false);
+        let begun = spin_time.given.get().expect("it works now");
+        spin_time.given.set(begun.checked_sub(us(100)));
+        spin_time.begin();
+        let budget = spin_time.budget.get();
         assert!(budget >= us(100) / SHARE, "{budget:?}");
         // The work of a steal is told by `worked`.
-        lookout.found(true);
-        assert!(lookout.given.get().is_none());
-        lookout.begin();
-        assert!(lookout.budget.get() <= budget);
+        spin_time.stop(true);
+        assert!(spin_time.given.get().is_none());
+        spin_time.begin();
+        assert!(spin_time.budget.get() <= budget);
     }
 
     #[test]
     fn what_a_woken_worker_has_worked_is_told_once() {
-        let lookout = Lookout::new();
-        lookout.worked(us(5));
-        assert_eq!(lookout.sleeps(), None);
-        lookout.is_woken();
-        lookout.found(true);
-        lookout.worked(us(5));
-        lookout.worked(us(6));
-        assert_eq!(lookout.sleeps(), Some(us(11)));
-        assert_eq!(lookout.sleeps(), None);
-        lookout.is_woken();
-        lookout.found(false);
-        assert_eq!(lookout.sleeps(), None, "what came from outside says nothing of owners");
+        let spin_time = SpinTime::new();
+        spin_time.worked(us(5));
+        assert_eq!(spin_time.sleeps(), None);
+        spin_time.is_woken();
+        spin_time.stop(true);
+        spin_time.worked(us(5));
+        spin_time.worked(us(6));
+        assert_eq!(spin_time.sleeps(), Some(us(11)));
+        assert_eq!(spin_time.sleeps(), None);
+        spin_time.is_woken();
+        spin_time.stop(false);
+        assert_eq!(spin_time.sleeps(), None, "what came from outside says nothing of owners");
     }
 }
