@@ -7,7 +7,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use super::memory::Shuttled;
-use super::{Left, Pool, What};
+use super::{Left, Pool, What, Worker};
 
 /// So many workers, tasks that are handed over, and calls from another thread, each of a tree of two; and an end.
 fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
@@ -16,10 +16,7 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
         .map(|me| {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
-                let bottom = unsafe { pool.forks[me].bottom() };
-                pool.begin(me);
-                pool.work_until(me, bottom, true, &|| pool.closing.load(Ordering::Relaxed) != 0);
+                Worker::new(&pool, me).main_loop();
             })
         })
         .collect();
