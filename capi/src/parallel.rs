@@ -2,6 +2,7 @@
 
 use std::ffi::{c_int, c_void};
 
+use poach_parallel::WorkerLoops as _;
 use poach_runtime::{ThreadPool, yield_now};
 
 use crate::call::{Context, call};

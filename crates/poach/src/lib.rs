@@ -59,19 +59,21 @@
 //! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called on a thread of the executor keeps that thread until it ends.
 #![doc = include_str!("readme.md")]
 
+pub use poach_parallel::{
+    Grain, Index, Items, WorkerLoops, par_bridge, par_chunks, par_chunks_mut, par_for,
+    par_for_init, par_map, par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key,
+    par_sort_unstable, par_sort_unstable_by, par_sort_unstable_by_key, try_par_for, try_par_map,
+    try_par_reduce,
+};
 pub use poach_runtime::{
     BroadcastContext, BuildError, Builder, CancelOnDrop, CancellationToken, Cancelled, DropGuard,
-    FnContext, Grain, Index, Items, JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope,
-    ScopeFifo, ScopedJoinHandle, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology,
-    TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
-    current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,
-    global_if_made, in_place_scope, in_place_scope_fifo, interrupt, join, join_context,
-    join_context_or, join_or, max_num_threads, par_bridge, par_chunks, par_chunks_mut, par_for,
-    par_for_init, par_map, par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key,
-    par_sort_unstable, par_sort_unstable_by, par_sort_unstable_by_key, scope, scope_fifo,
-    set_global_builder, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo,
-    spawn_fifo, topology, trace, try_par_for, try_par_map, try_par_reduce, worker, yield_local,
-    yield_now,
+    FnContext, JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope, ScopeFifo,
+    ScopedJoinHandle, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology, TopologyError,
+    Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check, current_num_threads,
+    current_thread_has_pending_tasks, current_thread_index, global, global_if_made, in_place_scope,
+    in_place_scope_fifo, interrupt, join, join_context, join_context_or, join_or, max_num_threads,
+    scope, scope_fifo, set_global_builder, spawn, spawn_at, spawn_broadcast, spawn_detached,
+    spawn_detached_fifo, spawn_fifo, topology, trace, worker, yield_local, yield_now,
 };
 
 /// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, with their

@@ -33,49 +33,8 @@
 //! poach_runtime::worker(|w| slot_of(&w).is_aligned());
 //! ```
 //!
-//! Nobody implements what loops count with or go over, or what a token lacks to be sent:
+//! Nobody implements what a token lacks to be sent:
 //!
-//! ```compile_fail,E0603
-//! let three = poach_runtime::api::index::sealed::Count::after(1, 2);
-//! ```
-//! ```compile_fail,E0603
-//! let one = poach_runtime::api::index::sealed::Count::steps_to(1, 2);
-//! ```
-//! ```
-//! poach_runtime::par_for(1..3, |_| ());
-//! ```
-//! ```compile_fail,E0603
-//! let halves = poach_runtime::api::items::sealed::Piece::cut(&[1, 2][..], 1);
-//! ```
-//! ```
-//! poach_runtime::par_for(&[1, 2][..], |_| ());
-//! ```
-//! ```compile_fail,E0599
-//! use poach_runtime::Items;
-//! let length = (1..3).into_piece().length();
-//! ```
-//! ```
-//! use poach_runtime::Items;
-//! let piece = (1..3).into_piece();
-//! ```
-//! ```compile_fail,E0277
-//! use poach_runtime::Items;
-//! struct Mine;
-//! impl Items for Mine {
-//!     type Item = u8;
-//!     type Piece = <std::ops::Range<u8> as Items>::Piece;
-//!     fn into_piece(self) -> Self::Piece {
-//!         (1..3).into_piece()
-//!     }
-//! }
-//! ```
-//! ```
-//! use poach_runtime::Items;
-//! fn count<I: Items<Item = u8>>(items: I) -> usize {
-//!     poach_runtime::par_map(items, |_| ()).len()
-//! }
-//! assert_eq!(count(1..3), 2);
-//! ```
 //! ```compile_fail,E0603
 //! struct Mine;
 //! impl poach_runtime::job::token::UsesTheWorkerItIsGiven for Mine {}
@@ -140,17 +99,4 @@
 //! ```
 //! let borrowed = &1;
 //! poach_runtime::spawn_detached(move || drop(borrowed));
-//! ```
-//!
-//! What a parallel loop takes are slices, ranges and the like: `Items` of the user's own cannot be, since the trait `Sealed` that it asks
-//! for has no name outside.
-//!
-//! ```compile_fail,E0277
-//! struct Mine;
-//! fn loops<I: poach_runtime::Items>() {}
-//! loops::<Mine>();
-//! ```
-//! ```
-//! fn loops<I: poach_runtime::Items>() {}
-//! loops::<&[u32]>();
 //! ```

@@ -2,6 +2,7 @@
 
 use crate::pool::build_error::MAX_THREADS;
 use crate::pool::global;
+use crate::task::token::Worker;
 use crate::worker::current::WorkerThread;
 
 /// What a yield came to.
@@ -92,4 +93,37 @@ pub fn current_thread_has_pending_tasks() -> Option<bool> {
 /// The largest number of workers that a pool can have: [`MAX_THREADS`].
 pub fn max_num_threads() -> usize {
     MAX_THREADS
+}
+
+impl Worker<'_> {
+    /// Whether to fork now: another worker of the pool looks for work, or sleeps, and would find no fork of this one's to steal. For
+    /// code that runs a sequential form of its work as long as nobody asks for a part of it, as parallel loops do. Answers an
+    /// [interrupt](crate::interrupt()), as [`check`](crate::check) does.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// fn count(mut w: poach::Worker<'_>, numbers: std::ops::Range<u32>) -> usize {
+    ///     let mut found = 0;
+    ///     for n in numbers.clone() {
+    ///         if numbers.end - n > 100 && w.should_fork() {
+    ///             let middle = n + (numbers.end - n) / 2;
+    ///             let (a, b) = w.join(|w| count(w, n..middle), |w| count(w, middle..numbers.end));
+    ///             return found + a + b;
+    ///         }
+    ///         found += usize::from(n % 7 == 3);
+    ///     }
+    ///     found
+    /// }
+    /// assert_eq!(poach::worker(|w| count(w, 0..7_000)), 1_000);
+    /// ```
+    #[inline]
+    pub fn should_fork(&self) -> bool {
+        WorkerThread::with(|local| {
+            // A token is used on its own thread, which is a worker.
+            local.is_some_and(|local| {
+                local.answer_calls();
+                local.shared.sleep.is_anybody_hungry() && local.slot().forks.shared() == 0
+            })
+        })
+    }
 }

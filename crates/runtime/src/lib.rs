@@ -8,9 +8,6 @@
 //! let (a, b) = poach::join(|| 6 * 7, || "answers"); // two calls, perhaps at once
 //! assert_eq!((a, b), (42, "answers"));
 //!
-//! let squares = poach::par_map(0..5, |n| n * n); // a loop
-//! assert_eq!(squares, [0, 1, 4, 9, 16]);
-//!
 //! let handle = poach::spawn(|| "done"); // a task in the background
 //! assert_eq!(handle.join()?, "done");
 //! # Ok::<(), poach::JoinError>(())
@@ -20,7 +17,7 @@
 //!
 //! | module | contents |
 //! |---|---|
-//! | `api` | what users call: `join`, `scope`, `spawn`, `broadcast`, loops |
+//! | `api` | what users call: `join`, `scope`, `spawn`, `broadcast`, |
 //! | `pool` | pools, their builder and their threads |
 //! | `job` | closures that leave the stack frame or the thread that made them; all unsafe code |
 //! | `scheduler` | workers: finding work, stealing, waiting, sleeping |
@@ -57,7 +54,6 @@ mod handle;
 mod interrupt;
 mod join;
 mod methods;
-mod parallel;
 mod pool;
 mod scope;
 mod shared;
@@ -96,17 +92,6 @@ pub use crate::context::{
 pub use crate::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
 pub use crate::interrupt::{check, interrupt};
 pub use crate::join::{FnContext, join, join_context, join_context_or, join_or, worker};
-pub use crate::parallel::collect::{
-    par_bridge, par_for_init, par_map, par_map_init, try_par_for, try_par_map, try_par_reduce,
-};
-pub use crate::parallel::grain::Grain;
-pub use crate::parallel::index::Index;
-pub use crate::parallel::items::Items;
-pub use crate::parallel::parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
-pub use crate::parallel::sort::{
-    par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
-    par_sort_unstable_by_key,
-};
 pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use crate::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
 pub use pool::build_error::{BuildError, MAX_THREADS};

@@ -27,8 +27,12 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "promises-are-tested";
 
 /// The crates that are held to the rule: the directory, and the name of the page.
-const CRATES: [(&str, &str); 3] =
-    [("crates/runtime", "runtime"), ("compat/rayon-core", "rayon-core"), ("crates/pool", "pool")];
+const CRATES: [(&str, &str); 4] = [
+    ("crates/runtime", "runtime"),
+    ("crates/parallel", "parallel"),
+    ("compat/rayon-core", "rayon-core"),
+    ("crates/pool", "pool"),
+];
 
 /// Words by which a sentence promises something.
 const WORDS: [&str; 9] =

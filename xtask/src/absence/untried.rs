@@ -19,12 +19,13 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
 /// The libraries that users name. Not `mutants`, which is not published (`publish = false`).
-const LIBRARIES: [&str; 14] = [
+const LIBRARIES: [&str; 15] = [
     "far",
     "crates/memory",
     "crates/deque",
     "crates/pool",
     "crates/runtime",
+    "crates/parallel",
     "crates/check",
     "crates/models",
     "crates/measure",

@@ -49,8 +49,6 @@
 //! | destructors of the handlers | the last one to know the pool: a worker's thread, or any other | [`dispose`]; unwinds there | no |
 //! | name of a thread, spawn handler | the thread that builds | unwinds there, once the threads that run have ended | no |
 //! | wrapper of `build_scoped` | each worker's thread | as of any scoped thread of `std` | no |
-//! | functions of `par_for` and `par_reduce` | workers | as of the halves of a join, which they are | no |
-//! | iterator and function of `par_bridge` | workers, the iterator on one at a time | travels; the loop goes on until as many have panicked as there are workers | the iterator's own |
 //! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
 //!
 //! `tests/it/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for

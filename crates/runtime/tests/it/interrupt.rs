@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use poach_parallel::par_for;
 use poach_runtime::{
     Priority, ThreadPool, Yield, blocking, broadcast, check, current_num_threads,
-    current_thread_index, interrupt, join, par_for, scope, spawn, yield_local, yield_now,
+    current_thread_index, interrupt, join, scope, spawn, yield_local, yield_now,
 };
 
 fn pool(threads: usize) -> ThreadPool {

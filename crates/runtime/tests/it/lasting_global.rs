@@ -5,10 +5,11 @@
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use poach_parallel::par_for;
 use poach_runtime::{
     BuildError, CancellationToken, Priority, ThreadPool, broadcast, check, current_num_threads,
-    global, in_place_scope, interrupt, join, join_context, par_for, scope, set_global_builder,
-    spawn, spawn_at, worker,
+    global, in_place_scope, interrupt, join, join_context, scope, set_global_builder, spawn,
+    spawn_at, worker,
 };
 
 #[test]

@@ -9,11 +9,11 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use poach_parallel::{par_bridge, par_for};
 use poach_runtime::{
     BuildError, MAX_THREADS, Priority, ThreadPool, WorkerStats, broadcast, current_num_threads,
-    in_place_scope, in_place_scope_fifo, interrupt, join, join_context, par_bridge, par_for, scope,
-    scope_fifo, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo,
-    worker,
+    in_place_scope, in_place_scope_fifo, interrupt, join, join_context, scope, scope_fifo, spawn,
+    spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo, worker,
 };
 
 fn pool(threads: usize) -> ThreadPool {

@@ -256,3 +256,21 @@ fn a_foreign_wait_ends_however_its_wake_does() {
         is_whole(&pool);
     });
 }
+
+/// As long as the other worker has nothing to do and sees no fork, and only then.
+#[test]
+fn a_worker_should_fork_while_another_is_hungry() {
+    let alone = pool(1);
+    assert!(!alone.install(|| poach_runtime::worker(|worker| worker.should_fork())));
+    let two = ThreadPool::new().unwrap();
+    let asked = two.install(|| {
+        let began = std::time::Instant::now();
+        poach_runtime::worker(|worker| {
+            while !worker.should_fork() && began.elapsed().as_secs() < 60 {
+                thread::yield_now();
+            }
+            worker.should_fork()
+        })
+    });
+    assert!(asked || two.threads() == 1, "the others have nothing to do");
+}

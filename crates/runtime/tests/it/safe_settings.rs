@@ -5,12 +5,11 @@
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
 
 use poach_runtime::topology::{Distance, Processor, Topology};
 use poach_runtime::trace::RecordError;
 use poach_runtime::{
-    Builder, Grain, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
+    Builder, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
 };
 
 use crate::alone::alone;
@@ -201,18 +200,4 @@ fn how_a_task_may_have_ended() {
     assert!(error.is_panic() && !error.is_cancelled());
     let payload = error.into_panic();
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"loud"));
-}
-
-#[test]
-fn grains_of_any_length() {
-    for target in [Duration::ZERO, Duration::from_micros(10), Duration::MAX] {
-        let grain = Grain::lasting(target);
-        for units in [0, 1, usize::MAX, 7] {
-            assert_eq!(grain.leaf(units, || units), units);
-            assert!(grain.units() > 0);
-        }
-        let panics = catch_unwind(AssertUnwindSafe(|| grain.leaf(1, || panic!("a leaf"))));
-        assert!(panics.is_err() && grain.units() > 0);
-    }
-    assert_eq!(Grain::new().units(), 1);
 }

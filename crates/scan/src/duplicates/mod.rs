@@ -28,7 +28,8 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
-use poach_runtime::{ThreadPool, par_map_init};
+use poach_parallel::par_map_init;
+use poach_runtime::ThreadPool;
 
 use crate::report::Measure;
 use crate::sys::{Kind, Meta, Sys, path_of};

@@ -115,7 +115,8 @@ impl Library for Poach {
     }
 
     fn sort(numbers: &mut [u64], stable: bool) {
-        let sort = if stable { poach_runtime::par_sort } else { poach_runtime::par_sort_unstable };
+        let sort =
+            if stable { poach_parallel::par_sort } else { poach_parallel::par_sort_unstable };
         sort(numbers);
     }
 

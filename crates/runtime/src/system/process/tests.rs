@@ -208,7 +208,6 @@ pub(crate) mod children {
             assert_eq!(join(|| 1, || 2), (1, 2));
             assert_eq!(scope(|_| 3), 3);
             assert_eq!(crate::spawn_fifo(|| 4).join().unwrap(), 4);
-            crate::par_for(0..9, |_| ());
             assert!(ThreadPool::builder().build_global().is_err());
             let pool = ThreadPool::builder().threads(2).build().unwrap();
             assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));

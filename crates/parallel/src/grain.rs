@@ -13,11 +13,11 @@ use std::time::{Duration, Instant};
 /// How many units of work a recursive program should do without forking, learnt from how long they take.
 ///
 /// Most programs need no grain. Loops ([`par_for`](crate::par_for()) and the others) split themselves, and a fork through a
-/// [`Worker`](crate::Worker) costs less than a call. A grain helps where the sequential form of a leaf is much
+/// [`Worker`](poach_runtime::Worker) costs less than a call. A grain helps where the sequential form of a leaf is much
 /// faster than the forking one: a sort in place, or a loop that the compiler vectorises.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// use poach::{Grain, join};
 ///
 /// fn sum(numbers: &[u64], grain: &Grain) -> u64 {

@@ -3,7 +3,7 @@
 use std::ops::{Range, RangeInclusive};
 use std::vec;
 
-use crate::parallel::index::{Counted, Index};
+use crate::index::{Counted, Index};
 use sealed::Piece;
 
 /// What a parallel loop such as [`par_for`](crate::par_for()) goes over.
@@ -20,7 +20,7 @@ use sealed::Piece;
 /// `&items[..]`. For an iterator there is [`par_bridge`](crate::par_bridge).
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let factors = vec![1, 2, 3];
 /// let mut values = [10, 20, 30];
 /// poach::par_for((&factors, &mut values), |(factor, value)| *value *= factor);

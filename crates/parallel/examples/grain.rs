@@ -7,7 +7,8 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use poach_runtime::{Grain, ThreadPool, Worker};
+use poach_parallel::Grain;
+use poach_runtime::{ThreadPool, Worker};
 
 /// Sums what a number hashes to: about a nanosecond a number, and the compiler may vectorise it.
 fn sequential(numbers: &[u64]) -> u64 {

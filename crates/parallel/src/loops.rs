@@ -9,11 +9,10 @@
 //! chosen. A stolen half starts from small steps again. What is not shared is the steps between two
 //! looks, an eighth of what was left at most: iterations must not wait for each other.
 
-use crate::parallel::items::Items;
-use crate::parallel::items::sealed::Piece;
-use crate::scope::Scope;
-use crate::task::token::Worker;
-use crate::worker::current::WorkerThread;
+use poach_runtime::Worker;
+
+use crate::items::Items;
+use crate::items::sealed::Piece;
 
 /// Iterations between two looks never get more than this part of what is left.
 const PART: usize = 8;
@@ -22,11 +21,11 @@ const PART: usize = 8;
 ///
 /// The loop starts on the calling thread and splits itself whenever another worker is idle, so that no grain has to be chosen: a call of `f`
 /// may take a nanosecond or a second. One worker may make several calls in a row, so no call must wait for another. A caller that is no worker
-/// of a pool works for the global pool until the loop ends (see [`Builder::callers`](crate::Builder::callers)). What a worker does while it waits for
-/// a part that was stolen is up to its pool's [`Waiting`](crate::Waiting).
+/// of a pool works for the global pool until the loop ends (see [`Builder::callers`](poach_runtime::Builder::callers)). What a worker does while it waits for
+/// a part that was stolen is up to its pool's [`Waiting`](poach_runtime::Waiting).
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let mut numbers = [1, 2, 3];
 /// poach::par_for(&mut numbers, |number| *number *= 2);
 /// assert_eq!(numbers, [2, 4, 6]);
@@ -51,7 +50,7 @@ pub fn par_for<I: Items>(items: I, f: impl Fn(I::Item) + Sync) {
 /// folding a run and combining agree.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let numbers: Vec<u64> = (1..=1000).collect();
 /// let sum = poach::par_reduce(&numbers, || 0, |sum, number| sum + number, |a, b| a + b);
 /// assert_eq!(sum, 500_500);
@@ -77,7 +76,7 @@ pub fn par_reduce<I: Items, R: Send>(
 /// chunk may be shorter.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let text = b"to be or not to be".as_slice();
 /// poach::par_chunks(text, 3, |number, chunk| {
 ///     assert_eq!(chunk, &text[3 * number..][..3]);
@@ -99,7 +98,7 @@ pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + S
 /// parallel. The last chunk may be shorter.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let mut numbers = vec![0; 1000];
 /// poach::par_chunks_mut(&mut numbers, 64, |number, chunk| chunk.fill(number));
 /// assert_eq!((numbers[63], numbers[64], numbers[999]), (0, 1, 15));
@@ -116,14 +115,14 @@ pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &
 }
 
 /// What to do with the pieces.
-pub(super) struct Loop<I, S, C> {
-    pub(super) identity: I,
+pub(crate) struct Loop<I, S, C> {
+    pub(crate) identity: I,
     /// Goes on with a run of iterations.
-    pub(super) step: S,
-    pub(super) combine: C,
+    pub(crate) step: S,
+    pub(crate) combine: C,
 }
 
-pub(super) fn enter<P, R, I, S, C>(piece: P, it: &Loop<I, S, C>) -> R
+pub(crate) fn enter<P, R, I, S, C>(piece: P, it: &Loop<I, S, C>) -> R
 where
     P: Piece,
     R: Send,
@@ -131,10 +130,10 @@ where
     S: Fn(R, P) -> R + Sync,
     C: Fn(R, R) -> R + Sync,
 {
-    crate::worker(|worker| run(worker, piece, it))
+    poach_runtime::worker(|mut worker| run(&mut worker, piece, it))
 }
 
-fn run<P, R, I, S, C>(mut worker: Worker<'_>, mut piece: P, it: &Loop<I, S, C>) -> R
+fn run<P, R, I, S, C>(worker: &mut Worker<'_>, mut piece: P, it: &Loop<I, S, C>) -> R
 where
     P: Piece,
     R: Send,
@@ -146,9 +145,10 @@ where
     let mut grain = 1;
     loop {
         let length = piece.length();
-        if length > 1 && look_round() {
+        if length > 1 && worker.should_fork() {
             let (first, second) = piece.cut(length / 2);
-            let (a, b) = worker.join(|w| run(w, first, it), |w| run(w, second, it));
+            let (a, b) =
+                worker.join(|mut w| run(&mut w, first, it), |mut w| run(&mut w, second, it));
             return (it.combine)((it.combine)(result, a), b);
         }
         if grain >= length {
@@ -161,45 +161,12 @@ where
     }
 }
 
-/// Answers an interrupt, if there is one, and says whether another worker looks for work, or sleeps,
-/// and would find none here.
-#[inline]
-fn look_round() -> bool {
-    WorkerThread::with(|local| {
-        let local = local.expect("a worker's token is used on its own thread");
-        local.answer_calls();
-        local.shared.sleep.is_anybody_hungry() && local.slot().forks.shared() == 0
-    })
-}
-
-/// Scopes and loops where a token is at hand.
-impl Worker<'_> {
-    /// [`scope`](crate::scope) on this worker, without looking for it.
-    ///
-    /// ```
-    /// # use poach_runtime as poach;
-    /// let mut parts = [0; 4];
-    /// poach::worker(|mut w| {
-    ///     w.scope(|s| parts.iter_mut().for_each(|part| s.spawn(|_| *part = 1)));
-    /// });
-    /// assert_eq!(parts, [1; 4]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As it does.
-    pub fn scope<'scope, F, R>(&mut self, f: F) -> R
-    where
-        F: FnOnce(&Scope<'scope>) -> R + Send,
-        R: Send,
-    {
-        crate::scope(f)
-    }
-
+/// Loops where a token is at hand.
+pub trait WorkerLoops {
     /// [`par_for`] from this worker.
     ///
     /// ```
-    /// # use poach_runtime as poach;
+    /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
     /// let squares: Vec<_> = (0..100).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
     /// poach::worker(|mut w| {
     ///     w.par_for(0..100_u32, |i| squares[i as usize].store(i * i, std::sync::atomic::Ordering::Relaxed));
@@ -210,16 +177,28 @@ impl Worker<'_> {
     /// # Panics
     ///
     /// As it does.
-    pub fn par_for<I: Items>(&mut self, items: I, f: impl Fn(I::Item) + Sync) {
-        self.par_reduce(items, || (), |(), item| f(item), |(), ()| ());
-    }
+    fn par_for<I: Items>(&mut self, items: I, f: impl Fn(I::Item) + Sync);
 
     /// [`par_reduce`] from this worker.
     ///
     /// # Panics
     ///
     /// As it does.
-    pub fn par_reduce<I: Items, R: Send>(
+    fn par_reduce<I: Items, R: Send>(
+        &mut self,
+        items: I,
+        identity: impl Fn() -> R + Sync,
+        fold: impl Fn(R, I::Item) -> R + Sync,
+        combine: impl Fn(R, R) -> R + Sync,
+    ) -> R;
+}
+
+impl WorkerLoops for Worker<'_> {
+    fn par_for<I: Items>(&mut self, items: I, f: impl Fn(I::Item) + Sync) {
+        self.par_reduce(items, || (), |(), item| f(item), |(), ()| ());
+    }
+
+    fn par_reduce<I: Items, R: Send>(
         &mut self,
         items: I,
         identity: impl Fn() -> R + Sync,
@@ -227,7 +206,7 @@ impl Worker<'_> {
         combine: impl Fn(R, R) -> R + Sync,
     ) -> R {
         let step = |result, piece: I::Piece| piece.each().fold(result, &fold);
-        run(self.reborrow(), items.into_piece(), &Loop { identity, step, combine })
+        run(self, items.into_piece(), &Loop { identity, step, combine })
     }
 }
 

@@ -1,21 +1,20 @@
 //! Loops that collect, that stop at the first error, that keep a state for each run, and one over an iterator.
 
 use std::iter::Fuse;
-use std::panic;
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
-use poach_memory::{Machine, Memory, Ordering, Word};
+use poach_runtime::Scope;
 
-use crate::parallel::items::Items;
-use crate::parallel::items::sealed::Piece;
-use crate::parallel::parallel::{Loop, enter, par_reduce};
-use crate::scope::Scope;
-use crate::task::panic::catch;
+use crate::items::Items;
+use crate::items::sealed::Piece;
+use crate::loops::{Loop, enter, par_reduce};
 
 /// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What `items` may be: [`Items`].
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let lengths = poach::par_map(&["to", "be", "or", "not"], |word| word.len());
 /// assert_eq!(lengths, [2, 2, 2, 3]);
 /// assert_eq!(poach::par_map(1..=4, |n| n * n), [1, 4, 9, 16]);
@@ -33,7 +32,7 @@ pub fn par_map<I: Items, R: Send>(items: I, f: impl Fn(I::Item) -> R + Sync) -> 
 /// [`par_map`], with a state for each run of neighbouring items, made by `init`: a buffer, a random generator, a connection.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let texts = poach::par_map_init(&[1, 2, 3], String::new, |buffer, n| {
 ///     buffer.clear();
 ///     (0..*n).for_each(|_| buffer.push('x'));
@@ -72,7 +71,7 @@ fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) 
 /// [`par_for`](crate::par_for()), with a state for each run of neighbouring items, made by `init`.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// use std::sync::atomic::{AtomicU64, Ordering};
 ///
 /// let sum = AtomicU64::new(0);
@@ -103,7 +102,7 @@ pub fn par_for_init<I: Items, S: Send>(
 /// several errors, that of the first item.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let result = poach::try_par_for(0..1000, |i| if i == 700 { Err(i) } else { Ok(()) });
 /// assert_eq!(result, Err(700));
 /// ```
@@ -127,7 +126,7 @@ pub fn try_par_for<I: Items, E: Send>(
 /// [`par_map`], until one of the calls returns an error, as [`try_par_for`].
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let numbers = poach::try_par_map(&["1", "2", "x"], |text| text.parse::<u32>());
 /// assert!(numbers.is_err());
 /// ```
@@ -154,7 +153,7 @@ pub fn try_par_map<I: Items, R: Send, E: Send>(
 /// [`par_reduce`], until `fold` or `combine` returns an error, as [`try_par_for`].
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let add = |a: u8, b: u8| a.checked_add(b).ok_or("too much");
 /// assert_eq!(poach::try_par_reduce(0..20, || 0, add, add), Ok(190));
 /// assert_eq!(poach::try_par_reduce(0..40, || 0, add, add), Err("too much"));
@@ -173,18 +172,18 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
     fold: impl Fn(R, I::Item) -> Result<R, E> + Sync,
     combine: impl Fn(R, R) -> Result<R, E> + Sync,
 ) -> Result<R, E> {
-    let failed: <Machine as Memory>::Word = Word::new(0);
+    let failed = AtomicBool::new(false);
     let checked = |result: Result<R, E>| {
         if result.is_err() {
             // Relaxed, both: nothing is handed over with it, and seen late it costs a call too many.
-            failed.store(1, Ordering::Relaxed);
+            failed.store(true, Ordering::Relaxed);
         }
         result
     };
     let step = |result: Result<R, E>, piece: I::Piece| {
         let mut result = result?;
         for item in piece.each() {
-            if failed.load(Ordering::Relaxed) != 0 {
+            if failed.load(Ordering::Relaxed) {
                 break;
             }
             result = checked(fold(result, item))?;
@@ -198,11 +197,11 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
 /// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's lines or a channel's messages, which come one
 /// after the other.
 ///
-/// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a [scope](crate::scope()). So a call of `f` should take some
+/// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a [scope](poach_runtime::scope()). So a call of `f` should take some
 /// microseconds at least; slices and ranges are better looped over with [`par_for`](crate::par_for()). `next` may fork and wait for tasks of the pool.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// use std::sync::atomic::{AtomicUsize, Ordering};
 ///
 /// let words = AtomicUsize::new(0);
@@ -223,10 +222,10 @@ where
     let bridge = Bridge {
         items: Mutex::new(items.fuse()),
         f,
-        panics: Word::new(0),
-        most_panics: crate::current_num_threads() as u64,
+        panics: AtomicUsize::new(0),
+        most_panics: poach_runtime::current_num_threads(),
     };
-    crate::scope(|s| bridge.take_one(s));
+    poach_runtime::scope(|s| bridge.take_one(s));
 }
 
 /// An iterator between one task that calls `next` and those that have been given items.
@@ -234,8 +233,8 @@ struct Bridge<I: Iterator, F> {
     /// No task ever waits for the lock: each is spawned by the one that has let go of it.
     items: Mutex<Fuse<I>>,
     f: F,
-    panics: <Machine as Memory>::Word,
-    most_panics: u64,
+    panics: AtomicUsize,
+    most_panics: usize,
 }
 
 impl<I: Iterator + Send, F: Fn(I::Item) + Sync> Bridge<I, F> {
@@ -245,7 +244,9 @@ impl<I: Iterator + Send, F: Fn(I::Item) + Sync> Bridge<I, F> {
         if self.panics.load(Ordering::Relaxed) >= self.most_panics {
             return;
         }
-        let next = catch(|| self.items.lock().unwrap_or_else(PoisonError::into_inner).next());
+        let next = catch_unwind(AssertUnwindSafe(|| {
+            self.items.lock().unwrap_or_else(PoisonError::into_inner).next()
+        }));
         if next.is_err() {
             self.panics.fetch_add(1, Ordering::Relaxed);
         }
@@ -253,7 +254,7 @@ impl<I: Iterator + Send, F: Fn(I::Item) + Sync> Bridge<I, F> {
             s.spawn(|s| self.take_one(s));
         }
         let called = next.and_then(|item| {
-            catch(|| _ = item.map(&self.f)).inspect_err(|_| {
+            catch_unwind(AssertUnwindSafe(|| _ = item.map(&self.f))).inspect_err(|_| {
                 self.panics.fetch_add(1, Ordering::Relaxed);
             })
         });

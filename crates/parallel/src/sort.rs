@@ -14,7 +14,7 @@
 
 use std::cmp::Ordering;
 
-use crate::task::token::Worker;
+use poach_runtime::Worker;
 
 /// Below this many items a part is sorted, or merged, by one worker.
 const SMALL: usize = 1 << 12;
@@ -22,7 +22,7 @@ const SMALL: usize = 1 << 12;
 /// Sorts, perhaps in parallel; equal items keep their order.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let mut numbers: Vec<u64> = (0..10_000).map(|n| n * 7919 % 10_007).collect();
 /// poach::par_sort(&mut numbers);
 /// assert!(numbers.is_sorted());
@@ -41,7 +41,7 @@ pub fn par_sort<T: Ord + Send>(items: &mut [T]) {
 ///
 /// As [`par_sort`].
 pub fn par_sort_by<T: Send>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
-    crate::worker(|worker| {
+    poach_runtime::worker(|worker| {
         let part = part_of(items.len());
         sort(worker, items, part, &compare);
     });
@@ -59,7 +59,7 @@ pub fn par_sort_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K +
 /// Sorts, perhaps in parallel, in place; equal items may change their order.
 ///
 /// ```
-/// # use poach_runtime as poach;
+/// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
 /// let mut numbers: Vec<u64> = (0..10_000).map(|n| n * 7919 % 10_007).collect();
 /// poach::par_sort_unstable(&mut numbers);
 /// assert!(numbers.is_sorted());
@@ -78,7 +78,7 @@ pub fn par_sort_unstable<T: Ord + Send>(items: &mut [T]) {
 ///
 /// As [`par_sort`].
 pub fn par_sort_unstable_by<T: Send>(items: &mut [T], compare: impl Fn(&T, &T) -> Ordering + Sync) {
-    crate::worker(|worker| {
+    poach_runtime::worker(|worker| {
         let part = part_of(items.len());
         sort_unstable(worker, items, part, &compare);
     });
@@ -95,7 +95,7 @@ pub fn par_sort_unstable_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&
 
 /// Up to how many items one worker sorts.
 fn part_of(items: usize) -> usize {
-    match crate::current_num_threads() {
+    match poach_runtime::current_num_threads() {
         1 => items,
         threads => (items / (4 * threads)).max(SMALL),
     }

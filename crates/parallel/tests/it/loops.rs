@@ -11,12 +11,12 @@ use std::sync::{Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use poach_runtime::{
-    Index, Items, ThreadPool, blocking, current_thread_index, join, par_bridge, par_for,
-    par_for_init, par_map, par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key,
-    par_sort_unstable, par_sort_unstable_by, par_sort_unstable_by_key, scope, spawn_detached,
-    try_par_for, try_par_map, try_par_reduce,
+use poach_parallel::{
+    Grain, Index, Items, WorkerLoops as _, par_bridge, par_for, par_for_init, par_map,
+    par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key, par_sort_unstable,
+    par_sort_unstable_by, par_sort_unstable_by_key, try_par_for, try_par_map, try_par_reduce,
 };
+use poach_runtime::{ThreadPool, blocking, current_thread_index, join, scope, spawn_detached};
 
 const ITEMS: usize = if cfg!(miri) { 60 } else { 60_000 };
 
@@ -446,4 +446,18 @@ fn of_several_errors_the_first_items_is_returned() {
         assert!(matches!(result, Err((_, false))), "{result:?}");
     }
     assert!(both, "the second part was never stolen");
+}
+
+#[test]
+fn grains_of_any_length() {
+    for target in [Duration::ZERO, Duration::from_micros(10), Duration::MAX] {
+        let grain = Grain::lasting(target);
+        for units in [0, 1, usize::MAX, 7] {
+            assert_eq!(grain.leaf(units, || units), units);
+            assert!(grain.units() > 0);
+        }
+        let panics = catch_unwind(AssertUnwindSafe(|| grain.leaf(1, || panic!("a leaf"))));
+        assert!(panics.is_err() && grain.units() > 0);
+    }
+    assert_eq!(Grain::new().units(), 1);
 }

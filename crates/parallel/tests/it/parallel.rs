@@ -8,7 +8,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 
-use poach_runtime::{ThreadPool, interrupt, par_chunks, par_chunks_mut, par_for, par_reduce};
+use poach_parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
+use poach_runtime::{ThreadPool, interrupt};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().threads(threads).build().unwrap()

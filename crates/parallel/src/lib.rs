@@ -1,0 +1,41 @@
+//! Parallel loops and sorts that split themselves, over the public interface of
+//! [`poach_runtime`] alone.
+//!
+//! A loop starts on the thread that calls it, and gives half of what is left away whenever another
+//! worker of the pool has nothing to do ([`Worker::should_fork`](poach_runtime::Worker::should_fork)). So
+//! there is no grain to choose.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `loops` | the loop that splits itself, and the forms that fold |
+//! | `collect` | forms that collect, fail, keep a state, and one over an iterator |
+//! | `items`, `index` | what a loop goes over |
+//! | `sort` | merge sort and quicksort |
+//! | `grain` | a threshold that a program's own recursion learns |
+//!
+//! # Panics
+//!
+//! The functions of a loop are halves of joins, and what they throw travels as from those. In
+//! [`par_bridge`] the loop goes on until as many calls have panicked as there are workers.
+#![doc = include_str!("readme.md")]
+
+mod collect;
+#[cfg(doctest)]
+mod compile_fail;
+mod grain;
+mod index;
+mod items;
+mod loops;
+mod sort;
+
+pub use collect::{
+    par_bridge, par_for_init, par_map, par_map_init, try_par_for, try_par_map, try_par_reduce,
+};
+pub use grain::Grain;
+pub use index::Index;
+pub use items::Items;
+pub use loops::{WorkerLoops, par_chunks, par_chunks_mut, par_for, par_reduce};
+pub use sort::{
+    par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,
+    par_sort_unstable_by_key,
+};

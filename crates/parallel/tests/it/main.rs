@@ -1,0 +1,6 @@
+//! The behaviour tests, each file a module.
+
+#![forbid(unsafe_code)]
+
+mod loops;
+mod parallel;
