@@ -54,6 +54,7 @@ mod handle;
 mod interrupt;
 mod join;
 mod methods;
+mod pace;
 mod pool;
 mod scope;
 mod shared;

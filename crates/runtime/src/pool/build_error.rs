@@ -78,7 +78,7 @@ impl fmt::Display for BuildError {
                 write!(f, "a pool of {threads} threads cannot be made: use 1 to {MAX_THREADS}, spare ones included")
             }
             BuildError::Callers(callers) => {
-                write!(f, "a pool cannot have places for {callers} callers: use 0 to {}", guests::MOST)
+                write!(f, "a pool cannot have places for {callers} callers: use 0 to {}", guests::MOST_PLACES)
             }
             BuildError::Environment { variable, value } if *variable == environment::BARRIER => {
                 write!(f, "{variable}={} is neither `on` nor `off`", value.display())

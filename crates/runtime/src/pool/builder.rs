@@ -15,10 +15,11 @@ use super::build_error::{BuildError, MAX_THREADS};
 use super::gate::Gate;
 use super::threads::{NewWorker, ThreadBuilder};
 use super::{ThreadPool, environment, global};
+use crate::pace::NESTING;
 use crate::pool::guests::Guests;
 use crate::shared::handlers::Handlers;
 use crate::shared::victims::{Plan, Victims};
-use crate::shared::waiting::{NESTING, Waiting};
+use crate::shared::waiting::Waiting;
 use crate::shared::{SpawnOrder, WaitPolicy};
 use crate::sleep::guests;
 use crate::system::affinity;
@@ -378,7 +379,7 @@ impl<'h> Builder<'h> {
         }
         let anywhere = self.pin == Placement::Anywhere;
         let guests = self.callers.unwrap_or(if anywhere { CALLERS } else { 0 });
-        if guests > guests::MOST {
+        if guests > guests::MOST_PLACES {
             return Err(BuildError::Callers(guests));
         }
         let slots = own + guests;

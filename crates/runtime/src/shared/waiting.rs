@@ -112,7 +112,7 @@ use std::time::Duration;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
-use crate::sleep::LONGEST;
+use crate::pace::{DEEP_YIELDS, LONGEST_NAP, UNKNOWN_HALF_STACK};
 
 /// Which tasks a worker runs while it waits for the second half of its [`join`](crate::join), which another worker has stolen:
 /// [`Builder::waiting`](crate::Builder::waiting).
@@ -172,13 +172,6 @@ impl Waiting {
     }
 }
 
-/// Tasks that a worker may have under way on top of waits unless the builder says otherwise.
-pub(crate) const NESTING: usize = 64;
-
-/// How much of a call stack of unknown size may be used before waits are restricted: half of what a
-/// thread of the standard library has left when most of it was used before.
-const UNKNOWN: usize = 512 << 10;
-
 /// The call stack that a worker works on. Stacks grow down on all systems that Poach knows.
 #[derive(Clone, Copy)]
 pub(crate) struct CallStack {
@@ -192,7 +185,7 @@ impl CallStack {
     /// This thread's, from here on; `size` is the whole of it, if that is known.
     #[inline(never)]
     pub(crate) fn here(size: Option<usize>) -> CallStack {
-        let room = size.map_or(UNKNOWN, |size| size / 2);
+        let room = size.map_or(UNKNOWN_HALF_STACK, |size| size / 2);
         CallStack { half: address().saturating_sub(room), room }
     }
 }
@@ -211,9 +204,6 @@ pub(crate) struct NestingDepth {
     /// Deep yields since the last one that ran something.
     yields: Cell<u32>,
 }
-
-/// One in so many deep yields runs something.
-const DEEP_YIELDS: u32 = 1000;
 
 impl NestingDepth {
     pub(crate) fn new() -> NestingDepth {
@@ -299,7 +289,7 @@ pub(crate) struct Patience {
 impl Patience {
     /// That of a wait on top of so many others.
     fn new(others: u64) -> Patience {
-        let time = Duration::from_millis(1 << others.min(10)).min(LONGEST);
+        let time = Duration::from_millis(1 << others.min(10)).min(LONGEST_NAP);
         Patience { time, waited: Duration::ZERO, most: time * 1000 }
     }
 
@@ -316,7 +306,7 @@ impl Patience {
 
     /// There was nothing to take.
     pub(crate) fn doubles(&mut self) {
-        self.time = (self.time * 2).min(LONGEST);
+        self.time = (self.time * 2).min(LONGEST_NAP);
     }
 }
 

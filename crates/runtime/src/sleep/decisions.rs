@@ -234,7 +234,7 @@ fn only_a_nap_of_an_owners_length_lets_owners_put_requests_off() {
 
 #[test]
 fn one_that_is_taken_out_at_the_end_of_its_nap_waits_twice_as_long_for_the_call() {
-    let start = LONGEST / 4 * 3;
+    let start = LONGEST_NAP / 4 * 3;
     let sleep = pool(1, 0);
     sleep.search();
     during(&sleep, 0, |sleep| {
@@ -244,7 +244,7 @@ fn one_that_is_taken_out_at_the_end_of_its_nap_waits_twice_as_long_for_the_call(
     during(&sleep, 0, |_| false);
     during(&sleep, 0, |_| true);
     assert_eq!(sleep.sleep(0, || false, || Some(start)), Slept::Called);
-    assert_eq!(*sleep.parking[0].naps.lock().unwrap(), [start, LONGEST, LONGEST]);
+    assert_eq!(*sleep.parking[0].naps.lock().unwrap(), [start, LONGEST_NAP, LONGEST_NAP]);
     assert_eq!(searching(&sleep), 1, "the caller has counted it, once");
     end(&sleep);
 }

@@ -16,9 +16,9 @@ use super::states::SLEEPERS;
 use super::{Parking, Sleep};
 
 /// The most places.
-pub(crate) const MOST: usize = 20;
+pub(crate) const MOST_PLACES: usize = 20;
 /// A bit for each.
-const PLACES: u64 = (1 << MOST) - 1;
+const PLACES: u64 = (1 << MOST_PLACES) - 1;
 
 /// No guest comes in.
 const CLOSED: u64 = 1 << 63;
@@ -30,7 +30,7 @@ const fn taken(place: usize) -> u64 {
 }
 
 const fn awake(place: usize) -> u64 {
-    1 << (MOST + place)
+    1 << (MOST_PLACES + place)
 }
 
 /// Why no guest comes in.
@@ -138,7 +138,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     fn guests_awake(guests: u64) -> u32 {
-        (guests >> MOST & PLACES).count_ones()
+        (guests >> MOST_PLACES & PLACES).count_ones()
     }
 
     fn is_full_of(&self, guests: u32) -> bool {

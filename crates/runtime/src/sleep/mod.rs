@@ -8,6 +8,8 @@ use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 use self::states::{ANY, ASLEEP, FOLLOWING, Idle, SLEEPERS, Set, States};
 
+use crate::pace::{LONGEST_NAP, LONGEST_OWNERS_NAP};
+
 pub(crate) mod clock;
 #[cfg(test)]
 mod decisions;
@@ -72,11 +74,6 @@ pub(crate) enum Slept {
     ToTheEnd,
 }
 
-/// The longest nap.
-pub(crate) const LONGEST: Duration = Duration::from_secs(1);
-/// The longest nap during which an owner may count on the napper: see "Requests that are put off" in README.md.
-pub(crate) const LONGEST_OWNERS_NAP: Duration = Duration::from_millis(64);
-
 // Relaxed, throughout: the fences order these words against each other and against visible work, and
 // what is handed over is handed over by the work's own words and by the call.
 impl<M: Memory, S: Parking> Sleep<M, S> {
@@ -87,7 +84,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// If there are more places than a word has bits for.
     pub fn new(parking: Box<[S]>, places: usize, reach: usize) -> Self {
         let workers = parking.len();
-        assert!(places <= guests::MOST, "more places of guests than a word has bits for");
+        assert!(places <= guests::MOST_PLACES, "more places of guests than a word has bits for");
         Sleep {
             searching: CachePadded::new(M::Word::new(0)),
             napping: CachePadded::new(M::Word::new(0)),
@@ -273,7 +270,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
                 return true;
             }
             // Somebody calls just now.
-            time = (time * 2).min(LONGEST);
+            time = (time * 2).min(LONGEST_NAP);
         }
         false
     }

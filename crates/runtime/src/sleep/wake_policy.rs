@@ -8,7 +8,7 @@
 //! *Competitive snoopy caching* (Algorithmica 1988), whose problem is known as ski rental.
 //!
 //! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short is soon in debt, and a program whose
-//!   woken worker is late now and then is not. A debt is forgotten after [`MEMORY`], and later each time that the next wake is useless again.
+//!   woken worker is late now and then is not. A debt is forgotten after [`FIRST_HESITATION`], and later each time that the next wake is useless again.
 //! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes a sleeper then, and the next
 //!   region's owner does so at its first fork. The late wake costs the account nothing, since an early one might have brought more.
 //! - While some worker searches there is no wake to pay for, and the owner answers at once.
@@ -24,24 +24,11 @@ use std::time::Duration;
 
 use poach_memory::{Memory, Ordering, Word};
 
+use crate::pace::{
+    DEAREST_DELAY, DEAREST_DELAY_OF_ALL, FIRST_HESITATION, LONGEST_HESITATION, REGION_GAP, RENT,
+    WAKE_COST, WAKES_ON_ACCOUNT,
+};
 use crate::sleep::clock::Clock;
-
-/// How long a region runs before a hesitating owner wakes a sleeper for it.
-const RENT: u64 = 64_000;
-/// What a wake is taken to cost its owner before one was measured, and at most: it may lose its processor meanwhile.
-const COST: u64 = 10_000;
-/// The account holds as much as so many wakes cost.
-const WAKES: u64 = 2;
-/// How long a debt is remembered, at first. One useless wake in so long costs some microseconds of each twenty milliseconds.
-const MEMORY: u64 = 20_000_000;
-/// Each debt without a wake in between that was worth its cost is remembered for twice as long, up to this.
-const LONGEST: u64 = MEMORY << 4;
-/// The most that a wake which was put off wrongly counts for, at first: what sleepers nap.
-const DEAREST: u64 = 1_000_000;
-/// Each that is put off wrongly, with none between that was put off rightly, may count for twice as much, up to this: some thousand wakes.
-const DEAREST_OF_ALL: u64 = DEAREST << 6;
-/// Forks further apart than this belong to different regions, if nothing private was left between them.
-const PAUSE: u64 = 10_000;
 
 /// What the owners of a pool have learned. Times are nanoseconds since `epoch`.
 // Relaxed, throughout this file: estimates.
@@ -89,11 +76,11 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         WakePolicy {
             epoch: C::now(),
             hesitate_until: M::Word::new(0),
-            memory: M::Word::new(MEMORY),
-            cost: M::Word::new(COST),
-            account: M::Word::new(COST * WAKES),
+            memory: M::Word::new(FIRST_HESITATION),
+            cost: M::Word::new(WAKE_COST),
+            account: M::Word::new(WAKE_COST * WAKES_ON_ACCOUNT),
             put_off: M::Word::new(0),
-            dearest: M::Word::new(DEAREST),
+            dearest: M::Word::new(DEAREST_DELAY),
             late: M::Word::new(0),
         }
     }
@@ -120,13 +107,13 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
 
     fn is_due_at(&self, now: u64, region: &RegionClock<M>, private: u32) -> bool {
         // The one private task has been pushed just now, on a deque that had none.
-        let paused = now.saturating_sub(region.last.load(Ordering::Relaxed)) > PAUSE;
+        let paused = now.saturating_sub(region.last.load(Ordering::Relaxed)) > REGION_GAP;
         if private == 1 && paused {
             region.start.store(now, Ordering::Relaxed);
             // What was put off in the last region was put off rightly.
             if self.put_off.load(Ordering::Relaxed) != 0 {
                 let dearest = self.dearest.load(Ordering::Relaxed);
-                self.dearest.store((dearest / 2).max(DEAREST), Ordering::Relaxed);
+                self.dearest.store((dearest / 2).max(DEAREST_DELAY), Ordering::Relaxed);
             }
         }
         region.last.store(now, Ordering::Relaxed);
@@ -142,7 +129,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
 
     /// An owner has woken a sleeper, which took so long.
     pub(crate) fn woke(&self, took: Duration) {
-        let took = (took.as_nanos() as u64).min(COST);
+        let took = (took.as_nanos() as u64).min(WAKE_COST);
         let before = self.cost.load(Ordering::Relaxed);
         self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
     }
@@ -160,13 +147,14 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
             return;
         }
         let left = (before + worked.as_nanos() as u64).checked_sub(cost);
-        self.account.store(left.unwrap_or(0).min(before.max(cost * WAKES)), Ordering::Relaxed);
+        self.account
+            .store(left.unwrap_or(0).min(before.max(cost * WAKES_ON_ACCOUNT)), Ordering::Relaxed);
         let memory = self.memory.load(Ordering::Relaxed);
         if left.is_some() {
-            self.memory.store(MEMORY, Ordering::Relaxed);
+            self.memory.store(FIRST_HESITATION, Ordering::Relaxed);
         } else {
             self.hesitate_until.store(self.now() + memory, Ordering::Relaxed);
-            self.memory.store((memory * 2).min(LONGEST), Ordering::Relaxed);
+            self.memory.store((memory * 2).min(LONGEST_HESITATION), Ordering::Relaxed);
         }
     }
 
@@ -188,11 +176,11 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         let lost = now.saturating_sub(put_off);
         if lost >= RENT {
             let dearest = self.dearest.load(Ordering::Relaxed);
-            self.dearest.store((dearest * 2).min(DEAREST_OF_ALL), Ordering::Relaxed);
+            self.dearest.store((dearest * 2).min(DEAREST_DELAY_OF_ALL), Ordering::Relaxed);
             // It has lost no more than it took, the first time; from then on, what is to come counts as well.
-            let counts = if dearest == DEAREST { lost.min(DEAREST) } else { dearest };
+            let counts = if dearest == DEAREST_DELAY { lost.min(DEAREST_DELAY) } else { dearest };
             self.account.store(counts, Ordering::Relaxed);
-            self.memory.store(MEMORY, Ordering::Relaxed);
+            self.memory.store(FIRST_HESITATION, Ordering::Relaxed);
             self.hesitate_until.store(0, Ordering::Relaxed);
         }
     }
@@ -217,8 +205,8 @@ mod tests {
     /// A policy whose owners hesitate, and a time within its memory.
     fn hesitating() -> (WakePolicy, u64) {
         let policy = WakePolicy::new();
-        policy.hesitate_until.store(1_000 * MEMORY, Ordering::Relaxed);
-        (policy, MEMORY)
+        policy.hesitate_until.store(1_000 * FIRST_HESITATION, Ordering::Relaxed);
+        (policy, FIRST_HESITATION)
     }
 
     /// Useless wakes, until the owners hesitate. How many.
@@ -235,8 +223,8 @@ mod tests {
     fn an_owner_wakes_at_once_until_a_few_wakes_were_useless() {
         let (policy, region) = (WakePolicy::new(), RegionClock::new());
         assert!(policy.is_due(&region, 1));
-        assert!((2..=WAKES).contains(&in_debt(&policy)));
-        assert!(!policy.is_due_at(MEMORY / 2, &region, 1));
+        assert!((2..=WAKES_ON_ACCOUNT).contains(&in_debt(&policy)));
+        assert!(!policy.is_due_at(FIRST_HESITATION / 2, &region, 1));
         // From then on each is one too many.
         assert!(policy.hesitates());
         policy.hesitate_until.store(0, Ordering::Relaxed);
@@ -248,13 +236,13 @@ mod tests {
     fn a_worker_that_is_late_now_and_then_is_woken_for_what_it_brings_otherwise() {
         let (policy, region) = (WakePolicy::new(), RegionClock::new());
         for _ in 0..100 {
-            (0..3).for_each(|_| policy.woken(Duration::from_nanos(COST * 3)));
+            (0..3).for_each(|_| policy.woken(Duration::from_nanos(WAKE_COST * 3)));
             policy.woken(Duration::ZERO);
             assert!(policy.is_due(&region, 1));
         }
         // What it has brought pays for a few wakes, however much that was.
         policy.woken(Duration::from_secs(1));
-        assert_eq!(in_debt(&policy), WAKES + 1);
+        assert_eq!(in_debt(&policy), WAKES_ON_ACCOUNT + 1);
     }
 
     #[test]
@@ -266,18 +254,18 @@ mod tests {
         assert!(policy.is_due(&region, 1));
         // One whose caller lost its processor meanwhile counts for no more than the first guess.
         policy.woke(Duration::from_secs(1));
-        policy.woken(Duration::from_nanos(2_000 + COST));
+        policy.woken(Duration::from_nanos(2_000 + WAKE_COST));
         assert!(policy.is_due(&region, 1));
         policy.account.store(0, Ordering::Relaxed);
         policy.woken(Duration::from_nanos(3_100));
-        assert!(!policy.is_due_at(MEMORY / 2, &region, 1));
+        assert!(!policy.is_due_at(FIRST_HESITATION / 2, &region, 1));
     }
 
     #[test]
     fn short_regions_wake_nobody_however_many_there_are() {
         let ((policy, mut now), region) = (hesitating(), RegionClock::new());
         for _ in 0..100 {
-            now += PAUSE + 1;
+            now += REGION_GAP + 1;
             assert!(!policy.is_due_at(now, &region, 1));
             now += RENT - 1;
             assert!(!policy.is_due_at(now, &region, 0));
@@ -301,9 +289,9 @@ mod tests {
         let ((policy, mut now), region) = (hesitating(), RegionClock::new());
         let start = now;
         while !policy.is_due_at(now, &region, 1) {
-            now += PAUSE;
+            now += REGION_GAP;
         }
-        assert_eq!((now - start).div_ceil(PAUSE), RENT.div_ceil(PAUSE));
+        assert_eq!((now - start).div_ceil(REGION_GAP), RENT.div_ceil(REGION_GAP));
     }
 
     #[test]
@@ -313,7 +301,7 @@ mod tests {
         let hesitates = || {
             policy.woken(Duration::ZERO);
             let until = policy.hesitate_until.load(Ordering::Relaxed);
-            (until - policy.now()).div_ceil(MEMORY)
+            (until - policy.now()).div_ceil(FIRST_HESITATION)
         };
         assert_eq!([(); 5].map(|()| hesitates()), [2, 4, 8, 16, 16]);
         policy.woken(Duration::from_micros(100));
@@ -329,7 +317,7 @@ mod tests {
         policy.exposed_at(now + RENT - 1);
         assert!(!policy.is_due_at(now + RENT - 1, &region, 1));
         // The time lost pays for the wakes after that, and useful ones in between take nothing away.
-        policy.exposed_at(now + RENT + 20 * COST);
+        policy.exposed_at(now + RENT + 20 * WAKE_COST);
         assert!(policy.is_due(&region, 1));
         policy.woken(Duration::from_micros(20));
         assert!(in_debt(&policy) > 10);
@@ -338,33 +326,36 @@ mod tests {
     #[test]
     fn who_puts_off_wrongly_again_and_again_wakes_at_once_for_longer_each_time() {
         let (policy, region) = (WakePolicy::new(), RegionClock::new());
-        let mut now = policy.now() + PAUSE + 1;
+        let mut now = policy.now() + REGION_GAP + 1;
         let mut wrong = || {
-            policy.hesitate_until.store(now + 1_000 * MEMORY, Ordering::Relaxed);
+            policy.hesitate_until.store(now + 1_000 * FIRST_HESITATION, Ordering::Relaxed);
             assert!(!policy.is_due_at(now, &region, 1));
-            now += DEAREST;
+            now += DEAREST_DELAY;
             policy.exposed_at(now);
-            now += 2 * PAUSE;
+            now += 2 * REGION_GAP;
             policy.account.load(Ordering::Relaxed)
         };
-        let credits: Vec<_> = (0..9).map(|_| wrong() / DEAREST).collect();
+        let credits: Vec<_> = (0..9).map(|_| wrong() / DEAREST_DELAY).collect();
         assert_eq!(credits, [1, 2, 4, 8, 16, 32, 64, 64, 64]);
         // Each region that is short takes half of it back.
-        policy.hesitate_until.store(now + 1_000 * MEMORY, Ordering::Relaxed);
+        policy.hesitate_until.store(now + 1_000 * FIRST_HESITATION, Ordering::Relaxed);
         for _ in 0..8 {
             assert!(!policy.is_due_at(now, &region, 1));
-            now += 2 * PAUSE;
+            now += 2 * REGION_GAP;
         }
         policy.exposed_at(now + RENT);
-        assert_eq!(policy.account.load(Ordering::Relaxed), DEAREST.min(RENT + 2 * PAUSE));
+        assert_eq!(
+            policy.account.load(Ordering::Relaxed),
+            DEAREST_DELAY.min(RENT + 2 * REGION_GAP)
+        );
     }
 
     #[test]
     fn hesitation_is_forgotten() {
         let (policy, region) = (WakePolicy::new(), RegionClock::new());
         in_debt(&policy);
-        let later = policy.now() + MEMORY;
-        assert!(!policy.is_due_at(later - MEMORY / 2, &region, 1));
+        let later = policy.now() + FIRST_HESITATION;
+        assert!(!policy.is_due_at(later - FIRST_HESITATION / 2, &region, 1));
         assert!(policy.is_due_at(later, &region, 1));
     }
 
@@ -394,7 +385,7 @@ mod tests {
         (policy, RegionClock::new())
     }
 
-    const UNTIL: u64 = MEMORY * 10;
+    const UNTIL: u64 = FIRST_HESITATION * 10;
 
     #[test]
     fn owners_hesitate_until_the_time_has_come() {
@@ -413,12 +404,12 @@ mod tests {
     #[test]
     fn a_region_goes_on_when_its_owner_comes_down_to_its_split() {
         let (policy, region) = by_the_clock();
-        let start = MEMORY;
+        let start = FIRST_HESITATION;
         TIME.set(start);
         assert!(!policy.is_due(&region, 1));
-        TIME.set(start + PAUSE);
+        TIME.set(start + REGION_GAP);
         policy.reached_split(&region);
-        TIME.set(start + 2 * PAUSE);
+        TIME.set(start + 2 * REGION_GAP);
         assert!(!policy.is_due(&region, 1));
         TIME.set(start + RENT);
         assert!(policy.is_due(&region, 0));
@@ -430,8 +421,8 @@ mod tests {
         let late = || {
             let region = RegionClock::new();
             policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
-            assert!(!policy.is_due_at(MEMORY, &region, 1));
-            assert!(policy.is_due_at(MEMORY + RENT, &region, 0));
+            assert!(!policy.is_due_at(FIRST_HESITATION, &region, 1));
+            assert!(policy.is_due_at(FIRST_HESITATION + RENT, &region, 0));
         };
         let hesitates = || policy.hesitate_until.load(Ordering::Relaxed) != 0;
         policy.account.store(0, Ordering::Relaxed);
@@ -447,25 +438,25 @@ mod tests {
         policy.woken(Duration::ZERO);
         assert!(hesitates());
         // One that has brought just what it has cost was worth it.
-        policy.memory.store(LONGEST, Ordering::Relaxed);
+        policy.memory.store(LONGEST_HESITATION, Ordering::Relaxed);
         late();
-        policy.woken(Duration::from_nanos(COST * 3 / 2));
-        assert_eq!(policy.memory.load(Ordering::Relaxed), MEMORY);
+        policy.woken(Duration::from_nanos(WAKE_COST * 3 / 2));
+        assert_eq!(policy.memory.load(Ordering::Relaxed), FIRST_HESITATION);
     }
 
     #[test]
     fn what_was_put_off_for_as_long_as_the_rent_was_put_off_wrongly() {
         let (policy, region) = by_the_clock();
-        policy.memory.store(LONGEST, Ordering::Relaxed);
-        TIME.set(MEMORY);
+        policy.memory.store(LONGEST_HESITATION, Ordering::Relaxed);
+        TIME.set(FIRST_HESITATION);
         assert!(!policy.is_due(&region, 1));
-        TIME.set(MEMORY + RENT - 1);
+        TIME.set(FIRST_HESITATION + RENT - 1);
         policy.exposed();
-        assert!(policy.hesitates() && policy.memory.load(Ordering::Relaxed) == LONGEST);
+        assert!(policy.hesitates() && policy.memory.load(Ordering::Relaxed) == LONGEST_HESITATION);
         assert!(!policy.is_due(&region, 0));
-        TIME.set(MEMORY + 2 * RENT - 1);
+        TIME.set(FIRST_HESITATION + 2 * RENT - 1);
         policy.exposed();
         assert!(!policy.hesitates());
-        assert_eq!(policy.memory.load(Ordering::Relaxed), MEMORY);
+        assert_eq!(policy.memory.load(Ordering::Relaxed), FIRST_HESITATION);
     }
 }

@@ -2,24 +2,20 @@
 //!
 //! A yield returns within a microsecond or so where no other thread wants the processor. Where a program does that computes, the yield takes that
 //! program's slice, which is milliseconds, and what the worker waits for may have been there for as long. A worker that sleeps is woken within
-//! microseconds even then, because the system prefers a thread that has slept to one that has not. So a yield that takes [`LONG`], and after which the
-//! worker finds what it looked for, says that the processor is contended. For as long as [`CONTENDED`] after it the thread pauses where it would
+//! microseconds even then, because the system prefers a thread that has slept to one that has not. So a yield that takes [`LONG_YIELD`], and after which the
+//! worker finds what it looked for, says that the processor is contended. For as long as [`CONTENDED_FOR`] after it the thread pauses where it would
 //! yield, and sleeps once it has looked often enough.
 //!
 //! A long yield after which there is nothing has lost nothing: a caller of the pool that computes alone for a while takes the slice of a worker which has
 //! nothing to do, and the two then yield to each other at each of the caller's regions. Workers of one pool that share a processor yield to
-//! each other within less time than [`LONG`]: among them a yield is the faster way.
+//! each other within less time than [`LONG_YIELD`]: among them a yield is the faster way.
 
 use std::cell::Cell;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
+use crate::pace::{CONTENDED_FOR, LONG_YIELD};
 use crate::worker::idle::GivesWay;
-
-/// A yield of this length has run a program that computes. A tenth of it made four workers on two processors slow, which took each other for one.
-const LONG: Duration = Duration::from_millis(1);
-/// How long one such yield is remembered: some ten slices, so that it costs little to ask again.
-const CONTENDED: Duration = Duration::from_millis(50);
 
 thread_local! {
     /// Until when the thread does not yield. The thread's, and not the worker's: a frame makes workers of its own on the same threads.
@@ -40,7 +36,7 @@ impl GiveWay {
     }
 
     fn yielded(&mut self, start: Instant, end: Instant) {
-        self.late = (end - start >= LONG).then_some(end);
+        self.late = (end - start >= LONG_YIELD).then_some(end);
     }
 }
 
@@ -63,7 +59,7 @@ impl GivesWay for GiveWay {
         if let Some(end) = self.late.take()
             && found
         {
-            CONTENDED_UNTIL.set(Some(end + CONTENDED));
+            CONTENDED_UNTIL.set(Some(end + CONTENDED_FOR));
         }
     }
 }
@@ -77,7 +73,7 @@ mod tests {
         let mut way = GiveWay::new();
         assert!(way.yields() && !way.is_contended());
         let start = Instant::now();
-        way.yielded(start, start + LONG);
+        way.yielded(start, start + LONG_YIELD);
         way.looked(true);
         assert!(!way.yields() && way.is_contended());
         assert!(!GiveWay::new().yields(), "the thread's next search knows it too");
@@ -89,10 +85,10 @@ mod tests {
     fn a_short_one_is_not_and_nor_is_one_that_lost_nothing() {
         let mut way = GiveWay::new();
         let start = Instant::now();
-        way.yielded(start, start + LONG / 2);
+        way.yielded(start, start + LONG_YIELD / 2);
         way.looked(true);
         assert!(way.yields());
-        way.yielded(start, start + LONG);
+        way.yielded(start, start + LONG_YIELD);
         way.looked(false);
         way.looked(true);
         assert!(way.yields());

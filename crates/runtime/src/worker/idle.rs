@@ -8,23 +8,13 @@
 use poach_deque::split::{Claim, Context, Stack, Stolen};
 use poach_memory::Memory;
 
+use crate::pace::{EAGER_LOOKS, LOOKS_BETWEEN_CLOCKS, PAUSES_BETWEEN_LOOKS, SPIN_LOOKS};
 use crate::sleep::clock::Clock;
 use crate::sleep::follow::Following;
 use crate::sleep::wake_policy::WakePolicy;
 use crate::sleep::{Parking, Sleep};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
-
-/// How often an idle worker looks at everything before it sleeps: first at once, then giving its
-/// processor away after each look, if that does not take long (`GiveWay`).
-pub(super) const LOOKS: u32 = 64;
-/// How many of these looks come without giving the processor away. After them, and before it sleeps, it exposes
-/// what owners keep private that do not come back: see "Private tasks behind a long leaf" in `sleep/README.md`.
-pub(super) const EAGER_LOOKS: u32 = 16;
-/// A search finds out whether it has lasted long enough after so many looks each time: in a large pool a look takes long.
-const LOOKS_AT_ONCE: u32 = 2;
-/// Pauses between two eager looks.
-const PAUSES: u32 = 8;
 
 /// How a worker gives its processor away between two looks.
 pub trait GivesWay: Default {
@@ -209,23 +199,23 @@ impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
             }
             *looks += 1;
             // Not before the looks that expose something.
-            let over = *looks % LOOKS_AT_ONCE == 0
+            let over = *looks % LOOKS_BETWEEN_CLOCKS == 0
                 && *looks != EAGER_LOOKS
-                && *looks < LOOKS
+                && *looks < SPIN_LOOKS
                 && rules.spins(worker) == Some(false);
-            let exposes = (*looks == EAGER_LOOKS || *looks == LOOKS) && !aside;
+            let exposes = (*looks == EAGER_LOOKS || *looks == SPIN_LOOKS) && !aside;
             if aside || over {
-                *looks = LOOKS;
+                *looks = SPIN_LOOKS;
             }
             if exposes && rules.expose(worker, thief) {
                 // Something to steal now.
-            } else if *looks < LOOKS
+            } else if *looks < SPIN_LOOKS
                 || !aside && !over && !way.is_contended() && rules.spins(worker) == Some(true)
             {
                 // The last look comes again, with its exposure.
-                *looks = if *looks < LOOKS { *looks } else { LOOKS - 2 };
+                *looks = if *looks < SPIN_LOOKS { *looks } else { SPIN_LOOKS - 2 };
                 if *looks < EAGER_LOOKS || !way.yields() {
-                    (0..PAUSES).for_each(|_| W::Memory::pause());
+                    (0..PAUSES_BETWEEN_LOOKS).for_each(|_| W::Memory::pause());
                 }
             } else {
                 *looks = rules.sleep(worker, thief, done)?;

@@ -7,6 +7,7 @@ use poach_deque::Steal;
 use poach_deque::split::{Exposure, Stolen};
 use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
+use crate::pace::BURST_TASKS_AT_ONCE;
 use crate::shared::victims::Random;
 use crate::shared::waiting::{NestingDepth, PATIENCE, Waiting};
 use crate::shared::{PoolShared, SpawnOrder, Spawns, WorkerSlot};
@@ -40,9 +41,6 @@ pub(crate) mod unrestricted;
 mod wait;
 
 use wait::{Own, Restricted};
-
-/// So many tasks of a burst from outside a worker runs without a look at the other workers.
-const AT_ONCE: u32 = 64;
 
 /// What this thread knows of itself as a worker.
 pub(crate) struct WorkerThread {
@@ -418,7 +416,7 @@ impl WorkerThread {
     #[inline]
     fn run_of_burst(&self) {
         let goes_on = |_: &u32| !self.has_own_tasks() && !self.is_called();
-        for _ in (0..AT_ONCE).take_while(goes_on) {
+        for _ in (0..BURST_TASKS_AT_ONCE).take_while(goes_on) {
             let Some(task) = self.shared.injected_of_burst() else { return };
             self.run(Work::Task(task, Activity::InjectedTask), self.token());
         }

@@ -75,18 +75,15 @@ impl Parking for ShuttledParking {
 /// A clock by which every moment is long after the last one.
 struct Ticks;
 
-/// What it says, in [`TICK`]s.
+/// What it says, in milliseconds: more than an idle worker looks before it sleeps, and more than a steal costs.
 #[derive(Clone, Copy)]
 struct Tick(u32);
-
-/// More than an idle worker looks before it sleeps, and more than a steal costs.
-const TICK: Duration = Duration::from_millis(1);
 
 impl Sub for Tick {
     type Output = Duration;
 
     fn sub(self, earlier: Tick) -> Duration {
-        TICK * self.0.saturating_sub(earlier.0)
+        Duration::from_millis(self.0.saturating_sub(earlier.0).into())
     }
 }
 

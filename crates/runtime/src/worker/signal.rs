@@ -1,6 +1,6 @@
 //! One thread waits, another says when.
 //!
-//! A thread that is not a worker looks for [`PATIENCE`], which is about the cost of blocking and of being woken on another
+//! A thread that is not a worker looks for [`SIGNAL_SPIN`], which is about the cost of blocking and of being woken on another
 //! processor, and then blocks. A call that ends sooner costs no system call, and one that ends later
 //! is delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. The thread yields between its looks, since
 //! the worker that it waits for may have been put on the same processor. Where other programs want that processor, a yield lasts for
@@ -9,10 +9,11 @@
 use std::hint::spin_loop;
 use std::sync::Arc;
 use std::thread::{self, Thread};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
+use crate::pace::{SIGNAL_LOOKS, SIGNAL_SPIN};
 use crate::shared::PoolShared;
 use crate::system::process::ProcessGuard;
 use crate::worker::current::WorkerThread;
@@ -36,11 +37,6 @@ enum Owner {
     /// Any other thread.
     Thread(Thread),
 }
-
-/// How long a thread looks before it blocks. On a virtual machine a thread is woken from a halted processor within 20 to 60 us.
-const PATIENCE: Duration = Duration::from_micros(50);
-/// Looks between two yields.
-const LOOKS: u32 = 16;
 
 impl Signal {
     /// A signal for this thread, which is the worker `local`, if it is one.
@@ -114,18 +110,18 @@ impl Signal {
             (Owner::Worker(..), None) => unreachable!("a worker's signal is waited for by it"),
         }
     }
-    /// Whether it is set now, or within [`PATIENCE`].
+    /// Whether it is set now, or within [`SIGNAL_SPIN`].
     fn is_set_soon(&self) -> bool {
         let (start, mut way) = (Instant::now(), GiveWay::new());
         loop {
-            for _ in 0..LOOKS {
+            for _ in 0..SIGNAL_LOOKS {
                 if self.is_set() {
                     way.looked(true);
                     return true;
                 }
                 spin_loop();
             }
-            if start.elapsed() > PATIENCE || !way.yields() {
+            if start.elapsed() > SIGNAL_SPIN || !way.yields() {
                 return false;
             }
         }
@@ -138,7 +134,7 @@ mod tests {
 
     #[test]
     fn a_signal_is_seen_however_late_it_comes() {
-        for late in [Duration::ZERO, PATIENCE / 2, PATIENCE * 100] {
+        for late in [std::time::Duration::ZERO, SIGNAL_SPIN / 2, SIGNAL_SPIN * 100] {
             let signal = Signal::new(None);
             let told = signal.clone();
             thread::scope(|s| {
@@ -159,7 +155,7 @@ mod tests {
         let started = Instant::now();
         thread::scope(|s| {
             s.spawn(move || {
-                while started.elapsed() < PATIENCE * 100 {
+                while started.elapsed() < SIGNAL_SPIN * 100 {
                     owner.unpark();
                     thread::yield_now();
                 }
@@ -167,6 +163,6 @@ mod tests {
             });
             signal.wait(None);
         });
-        assert!(started.elapsed() >= PATIENCE * 100);
+        assert!(started.elapsed() >= SIGNAL_SPIN * 100);
     }
 }

@@ -1,30 +1,20 @@
 //! How long an idle worker looks for work before it sleeps, and whether its last wake was worth it.
 //!
-//! It looks for [`BASE`], about as long as a wake takes: more would cost more than to sleep and be woken, if work comes at a
+//! It looks for [`SPIN_BASE`], about as long as a wake takes: more would cost more than to sleep and be woken, if work comes at a
 //! moment that nobody knows. Work that comes at intervals is another matter. A worker that was idle for a time
-//! before it last found something expects to be as long idle again. If that is more than [`LONGEST`], it looks for [`RARE`] alone: work that comes
+//! before it last found something expects to be as long idle again. If that is more than [`LONGEST_SPIN_INTERVAL`], it looks for [`RARE_SPIN`] alone: work that comes
 //! that rarely would not be found by looking. If it is less, it looks on until a quarter more than the expected time is over.
 //!
-//! That takes processor time which others may want. So what goes beyond [`BASE`] is paid out of a budget. Work that was stolen, or that
-//! came from outside, adds a [`SHARE`]th of the time that it takes, up to [`MOST`]. In the long run a worker looks for work, beyond the base, for at most
+//! That takes processor time which others may want. So what goes beyond [`SPIN_BASE`] is paid out of a budget. Work that was stolen, or that
+//! came from outside, adds a [`SPIN_SHARE`]th of the time that it takes, up to [`LARGEST_SPIN_BUDGET`]. In the long run a worker looks for work, beyond the base, for at most
 //! a tenth of the time for which it works, and not at all in a pool that does nothing. A larger part makes small regions that come at
 //! intervals faster: with four times the work instead of a tenth a loop of .25 ms every millisecond took .57 of rayon's time, and 2.5 times its processor time.
 
 use std::cell::Cell;
 use std::time::Duration;
 
+use crate::pace::{LARGEST_SPIN_BUDGET, LONGEST_SPIN_INTERVAL, RARE_SPIN, SPIN_BASE, SPIN_SHARE};
 use crate::sleep::clock::Clock;
-
-/// How long a worker looks in any case.
-const BASE: Duration = Duration::from_micros(50);
-/// The longest interval between two pieces of work through which a worker looks.
-const LONGEST: Duration = Duration::from_millis(1);
-/// How long a worker looks to which work comes at intervals that are longer than that.
-const RARE: Duration = Duration::from_micros(5);
-/// What part of the time that its work takes a worker may look, beyond the base, in the long run.
-const SHARE: u32 = 10;
-/// The largest budget.
-const MOST: Duration = Duration::from_millis(2);
 
 /// What a worker with nothing under way knows of its last pieces of work.
 pub struct SpinTime<C: Clock> {
@@ -53,7 +43,7 @@ impl<C: Clock> SpinTime<C> {
         SpinTime {
             idle: Cell::new(None),
             slept: Cell::new(false),
-            interval: Cell::new(LONGEST),
+            interval: Cell::new(LONGEST_SPIN_INTERVAL),
             budget: Cell::new(Duration::ZERO),
             given: Cell::new(None),
             woken: Cell::new(None),
@@ -91,11 +81,11 @@ impl<C: Clock> SpinTime<C> {
     /// How long it looks, from the moment at which it became idle.
     fn until(&self) -> Duration {
         let interval = self.interval.get();
-        if interval > LONGEST {
-            return RARE;
+        if interval > LONGEST_SPIN_INTERVAL {
+            return RARE_SPIN;
         }
         let expected = interval + interval / 4;
-        if expected <= BASE + self.budget.get() { expected.max(BASE) } else { BASE }
+        if expected <= SPIN_BASE + self.budget.get() { expected.max(SPIN_BASE) } else { SPIN_BASE }
     }
 
     /// It sleeps now. Returns how long it has worked since an owner woke it, if one did.
@@ -132,12 +122,15 @@ impl<C: Clock> SpinTime<C> {
 
     /// Work that was stolen, or came from outside, has lasted for so long.
     fn earn(&self, time: Duration) {
-        self.budget.set((self.budget.get() + time.min(MOST) / SHARE).min(MOST));
+        self.budget.set(
+            (self.budget.get() + time.min(LARGEST_SPIN_BUDGET) / SPIN_SHARE)
+                .min(LARGEST_SPIN_BUDGET),
+        );
     }
 
     /// It has looked for so long.
     fn pay(&self, looked: Duration) {
-        self.budget.set(self.budget.get().saturating_sub(looked.saturating_sub(BASE)));
+        self.budget.set(self.budget.get().saturating_sub(looked.saturating_sub(SPIN_BASE)));
     }
 }
 
@@ -171,19 +164,19 @@ mod tests {
     #[test]
     fn a_worker_that_has_found_nothing_looks_for_the_base_alone() {
         let spin_time = SpinTime::new();
-        assert!(spin_time.goes_on_after(BASE / 2));
-        assert!(!spin_time.goes_on_after(BASE));
+        assert!(spin_time.goes_on_after(SPIN_BASE / 2));
+        assert!(!spin_time.goes_on_after(SPIN_BASE));
     }
 
     #[test]
     fn work_that_comes_rarely_is_not_waited_for() {
         let spin_time = SpinTime::new();
-        spin_time.worked(MOST);
-        spin_time.idle_was(LONGEST * 2);
-        assert!(spin_time.goes_on_after(RARE / 2) && !spin_time.goes_on_after(RARE));
+        spin_time.worked(LARGEST_SPIN_BUDGET);
+        spin_time.idle_was(LONGEST_SPIN_INTERVAL * 2);
+        assert!(spin_time.goes_on_after(RARE_SPIN / 2) && !spin_time.goes_on_after(RARE_SPIN));
         // Once it has come twice within a moment, more may come.
         spin_time.idle_was(us(1));
-        assert!(spin_time.goes_on_after(BASE / 2));
+        assert!(spin_time.goes_on_after(SPIN_BASE / 2));
     }
 
     #[test]
@@ -212,9 +205,12 @@ mod tests {
                 spin_time.pay(looks);
             }
             spin_time.idle_was(interval);
-            looked += looks.saturating_sub(BASE);
+            looked += looks.saturating_sub(SPIN_BASE);
         }
-        assert!(looked > Duration::ZERO && looked * SHARE <= worked, "{looked:?} of {worked:?}");
+        assert!(
+            looked > Duration::ZERO && looked * SPIN_SHARE <= worked,
+            "{looked:?} of {worked:?}"
+        );
     }
 
     #[test]
@@ -226,7 +222,7 @@ mod tests {
         spin_time.given.set(begun.checked_sub(us(100)));
         spin_time.begin();
         let budget = spin_time.budget.get();
-        assert!(budget >= us(100) / SHARE, "{budget:?}");
+        assert!(budget >= us(100) / SPIN_SHARE, "{budget:?}");
         // The work of a steal is told by `worked`.
         spin_time.stop(true);
         assert!(spin_time.given.get().is_none());

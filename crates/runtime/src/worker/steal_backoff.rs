@@ -19,19 +19,10 @@
 use std::cell::Cell;
 use std::time::Duration;
 
+use crate::pace::{
+    FIRST_REST, FIRST_STEAL_CREDIT, LARGEST_STEAL_CREDIT, REST_DOUBLINGS, STEAL_COST,
+};
 use crate::sleep::clock::Clock;
-
-/// What a steal must bring. Half of a region of 8 microseconds brings 4.2. A subtree of some hundred nodes, half a microsecond of
-/// work, takes 1.8 to 4.9 while its owner steals back from it, which is 0.9 to 2.0 for each of the steals that this makes.
-const STEAL_COST: Duration = Duration::from_micros(3);
-/// The credit that a thief begins with. It begins with half of that after the first rest, and so on.
-const INITIAL: Duration = Duration::from_micros(12);
-/// The largest credit.
-const MOST: Duration = Duration::from_millis(1);
-/// The first rest; the next ones double.
-const REST: Duration = Duration::from_micros(50);
-/// Doublings.
-const DOUBLINGS: u32 = 3;
 
 /// What a worker's last steals have brought.
 pub struct StealBackoff<C: Clock> {
@@ -63,7 +54,7 @@ impl<C: Clock> StealBackoff<C> {
     /// No steal so far.
     pub fn new() -> StealBackoff<C> {
         let (begun, waits) = (Cell::new(None), Cell::new(0));
-        StealBackoff { begun, waits, credit: Cell::new(INITIAL), rests: Cell::new(0) }
+        StealBackoff { begun, waits, credit: Cell::new(FIRST_STEAL_CREDIT), rests: Cell::new(0) }
     }
 
     /// A steal has brought something, now.
@@ -88,15 +79,17 @@ impl<C: Clock> StealBackoff<C> {
         if worked >= cost {
             self.rests.set(0);
         }
-        let credit = (self.credit.get() + worked.min(MOST)).saturating_sub(cost).min(MOST);
+        let credit = (self.credit.get() + worked.min(LARGEST_STEAL_CREDIT))
+            .saturating_sub(cost)
+            .min(LARGEST_STEAL_CREDIT);
         self.credit.set(credit);
         if !credit.is_zero() {
             return None;
         }
         let rests = self.rests.get();
         self.rests.set(rests + 1);
-        self.credit.set(INITIAL / (2 << rests.min(DOUBLINGS)));
-        Some(REST * (1 << rests.min(DOUBLINGS)))
+        self.credit.set(FIRST_STEAL_CREDIT / (2 << rests.min(REST_DOUBLINGS)));
+        Some(FIRST_REST * (1 << rests.min(REST_DOUBLINGS)))
     }
 }
 
@@ -123,7 +116,13 @@ mod tests {
     #[test]
     fn rests_come_after_a_few_small_steals_and_grow_to_a_bound() {
         let backoff = StealBackoff::new();
-        let rests = [(6, REST), (3, REST * 2), (2, REST * 4), (1, REST * 8), (1, REST * 8)];
+        let rests = [
+            (6, FIRST_REST),
+            (3, FIRST_REST * 2),
+            (2, FIRST_REST * 4),
+            (1, FIRST_REST * 8),
+            (1, FIRST_REST * 8),
+        ];
         for rest in rests {
             assert_eq!(steals_until_a_rest(&backoff), rest);
         }
@@ -134,10 +133,10 @@ mod tests {
         let backoff = StealBackoff::new();
         assert_eq!(backoff.ended(Duration::from_secs(1), 0), None);
         let (steals, rest) = steals_until_a_rest(&backoff);
-        assert_eq!(rest, REST, "the rests begin anew");
+        assert_eq!(rest, FIRST_REST, "the rests begin anew");
         assert_eq!(
             u128::from(steals),
-            MOST.as_nanos() / (STEAL_COST.as_nanos() - SMALL.as_nanos())
+            LARGEST_STEAL_CREDIT.as_nanos() / (STEAL_COST.as_nanos() - SMALL.as_nanos())
         );
     }
 

@@ -3,14 +3,9 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::sleep::{LONGEST, LONGEST_OWNERS_NAP, Slept};
-use crate::worker::idle::{
-    EAGER_LOOKS, LOOKS, SearchRules, Searcher, Sees, Takes, steal_from_chain,
-};
-
-/// The first nap of a worker that sleeps while another runs something. The next ones double, up to [`LONGEST`], unless owners
-/// hesitate to wake anybody: then they are as long as this, or [`LONGEST_OWNERS_NAP`] at most while nobody runs anything. See `sleep/README.md`.
-const NAP: Duration = Duration::from_millis(1);
+use crate::pace::{EAGER_LOOKS, FIRST_NAP, LONGEST_NAP, LONGEST_OWNERS_NAP, SPIN_LOOKS};
+use crate::sleep::Slept;
+use crate::worker::idle::{SearchRules, Searcher, Sees, Takes, steal_from_chain};
 
 /// Takes anything.
 pub struct Unrestricted {
@@ -22,12 +17,12 @@ pub struct Unrestricted {
 impl Unrestricted {
     /// Of a worker with nothing under way.
     pub fn idle() -> Unrestricted {
-        Unrestricted { idle: true, nap: NAP }
+        Unrestricted { idle: true, nap: FIRST_NAP }
     }
 
     /// A wait for something that may depend on any work.
     pub fn wait() -> Unrestricted {
-        Unrestricted { idle: false, nap: NAP }
+        Unrestricted { idle: false, nap: FIRST_NAP }
     }
 }
 
@@ -122,21 +117,21 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
             private
         };
         // Nobody has looked behind a barrier for one that stands aside.
-        let longest = || if stands_aside.get() { NAP } else { LONGEST };
+        let longest = || if stands_aside.get() { FIRST_NAP } else { LONGEST_NAP };
         let nap = || nap(worker, self.nap.min(longest()), unanswered);
         let slept = sleep.sleep(worker.index(), look_again, nap);
         drop(sleeping);
         let (looks, nap) = match slept {
-            Slept::ToTheEnd => (LOOKS - 1, (self.nap * 2).min(LONGEST)),
+            Slept::ToTheEnd => (SPIN_LOOKS - 1, (self.nap * 2).min(LONGEST_NAP)),
             Slept::Called => {
                 if self.idle {
                     worker.spin_time().is_woken();
                 }
-                (1, NAP)
+                (1, FIRST_NAP)
             }
             // What it has seen it exposes at its next look.
             Slept::NotAtAll if private => (EAGER_LOOKS - 1, self.nap),
-            Slept::NotAtAll => (1, NAP),
+            Slept::NotAtAll => (1, FIRST_NAP),
         };
         self.nap = nap;
         Some(looks)
@@ -152,7 +147,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
             }
         }
         let Some(work) = work else { return };
-        self.nap = NAP;
+        self.nap = FIRST_NAP;
         if self.idle {
             let stolen = W::is_stolen(work);
             worker.spin_time().stop(stolen);
@@ -217,7 +212,7 @@ fn nap<W: Sees>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration>
     let hesitate = worker.wake_policy().hesitates();
     match (worker.does_anybody_run(), hesitate) {
         (true, false) => Some(nap),
-        (true, true) => Some(nap.min(NAP)),
+        (true, true) => Some(nap.min(FIRST_NAP)),
         (false, true) => Some(nap.min(LONGEST_OWNERS_NAP)),
         (false, false) => unanswered.then_some(nap),
     }
