@@ -15,14 +15,22 @@
 //!
 //! # Modules
 //!
+//! Each imports from those below it only.
+//!
 //! | module | contents |
 //! |---|---|
-//! | `api` | what users call: `join`, `scope`, `spawn`, `broadcast`, |
-//! | `pool` | pools, their builder and their threads |
-//! | `job` | closures that leave the stack frame or the thread that made them; all unsafe code |
-//! | `scheduler` | workers: finding work, stealing, waiting, sleeping |
-//! | `observe` | counters, and a timeline |
+//! | `methods`, [`trace`] | what a [`ThreadPool`] does for a thread that is not its worker; a timeline |
+//! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `interrupt`, `blocking`, `cancel`, `context` | what users call: each call, followed to its end |
+//! | `foreign` | forks whose fast path is written in another language |
+//! | `pool` | pools: their builder, their threads, their memory, and threads from outside that work for them |
+//! | `worker` | a thread as a worker: what it takes, the loop that looks for work, its waits |
+//! | `shared` | what the workers of a pool share: slots, inboxes, spare workers, when they end |
+//! | `task` | what moves between threads: a join's half, a spawned closure, a panic |
+//! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
+//! | `stats` | what each worker counts and records of itself |
 //! | [`topology`] | the machine's processors |
+//! | `pace` | every tuned constant of the scheduler |
+//! | `system` | what the operating system is asked for: whether the process has forked, processors, address space |
 //!
 //! # Terms
 //!
