@@ -187,7 +187,7 @@ impl<'h> Builder<'h> {
     ///
     /// | call, by a thread that is no worker | runs on |
     /// |---|---|
-    /// | [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope), [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run); in the global pool also the functions of these names and the loops ([`par_for`](crate::par_for()) and the others) | the calling thread, if fewer than so many others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
+    /// | [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope), [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run); in the global pool also the functions of these names and the loops (`par_for` and the others) | the calling thread, if fewer than so many others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
     /// | [`install`](ThreadPool::install), [`spawn`](ThreadPool::spawn), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) | the pool's own threads, always |
     /// | [`in_place_scope`](ThreadPool::in_place_scope), [`in_place_scope_fifo`](ThreadPool::in_place_scope_fifo) | the calling thread, always; the scope's tasks run on the pool's own threads |
     ///

@@ -189,7 +189,7 @@ impl ThreadPool {
         let own = WorkerThread::with(|local| {
             let local = local.filter(|local| local.shared.serves(&self.shared));
             if let Some(local) = local {
-                local.leave();
+                local.run_rest_as_resident();
             }
             local.is_some()
         });

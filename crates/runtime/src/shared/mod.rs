@@ -300,7 +300,7 @@ impl PoolShared {
     }
 
     /// Whether no worker but `me`, which waits deep, runs anything, or is to take something before it does: one with fewer deep waits.
-    pub(crate) fn leaves_it_to(&self, me: usize) -> bool {
+    pub(crate) fn is_alone_at_work(&self, me: usize) -> bool {
         let away = 1 + self.spares.idle() + self.sleep.free_places();
         let mine = self.workers[me].deep_waits.count();
         // In this order: a worker that is seen asleep in a deep wait is seen to have one.

@@ -370,7 +370,7 @@ fn a_guest_looks_for_what_was_left_to_it_once() {
         let looked = std::cell::Cell::new(0);
         let look = || looked.set(looked.get() + 1);
         sleep.idle.enter(0, Idle::Asleep);
-        assert!(sleep.leaves_it_to_guests() && sleep.leaves_it_to_guests());
+        assert!(sleep.stands_aside_for_guests() && sleep.stands_aside_for_guests());
         if dozes {
             assert!(sleep.doze(first, look));
             assert!(!sleep.doze(first, look), "it was not awake");
@@ -386,7 +386,7 @@ fn a_guest_looks_for_what_was_left_to_it_once() {
 #[test]
 fn a_pool_is_full_and_then_crowded() {
     let sleep = pool(2, 3);
-    let is = || (sleep.is_full(), sleep.is_crowded(), sleep.leaves_it_to_guests());
+    let is = || (sleep.is_full(), sleep.is_crowded(), sleep.stands_aside_for_guests());
     sleep.idle.enter(0, Idle::Asleep);
     assert_eq!(is(), (false, false, false));
     sleep.enter().unwrap();

@@ -22,8 +22,8 @@ const PLACES: u64 = (1 << MOST_PLACES) - 1;
 
 /// No guest comes in.
 const CLOSED: u64 = 1 << 63;
-/// Something has been left to guests: set only while one is awake, and cleared by the first that leaves or dozes.
-const LEFT: u64 = 1 << 62;
+/// Work has been deferred to guests: set only while one is awake, and cleared by the first that leaves or dozes.
+const DEFERRED: u64 = 1 << 62;
 
 const fn taken(place: usize) -> u64 {
     1 << place
@@ -72,27 +72,27 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             if seen & CLOSED != 0 {
                 return false;
             }
-            let new = seen & !(taken(place) | awake(place) | LEFT);
+            let new = seen & !(taken(place) | awake(place) | DEFERRED);
             // Release: pairs with the acquire in `enter`.
             match self.guests.compare_exchange(seen, new, Ordering::Release, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => seen = now,
             }
         }
-        Self::look_for_what_was_left(seen, look);
+        Self::look_if_deferred(seen, look);
         true
     }
 
     /// A guest goes to sleep in a wait: G2 and G3. `look` is G4. Returns whether it was awake.
     pub(crate) fn doze(&self, place: usize, look: impl FnOnce()) -> bool {
-        let seen = self.guests.fetch_and(!(awake(place) | LEFT), Ordering::Relaxed);
-        Self::look_for_what_was_left(seen, look);
+        let seen = self.guests.fetch_and(!(awake(place) | DEFERRED), Ordering::Relaxed);
+        Self::look_if_deferred(seen, look);
         seen & awake(place) != 0
     }
 
     /// G3 and G4, of a guest that has just cleared its bits in the word `seen`.
-    fn look_for_what_was_left(seen: u64, look: impl FnOnce()) {
-        if seen & LEFT != 0 {
+    fn look_if_deferred(seen: u64, look: impl FnOnce()) {
+        if seen & DEFERRED != 0 {
             // G3: pairs with P2, S3 and L2.
             M::full();
             look();
@@ -106,18 +106,18 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
 
     /// Whether nobody is called, or looks, because guests are at work: then one of them does at its G4. S3, P2 or L2
     /// precedes.
-    pub(crate) fn leaves_it_to_guests(&self) -> bool {
+    pub(crate) fn stands_aside_for_guests(&self) -> bool {
         // A1.
         let mut seen = self.guests.load(Ordering::Relaxed);
         loop {
             if !self.is_full_of(Self::guests_awake(seen)) {
                 return false;
             }
-            if seen & LEFT != 0 {
+            if seen & DEFERRED != 0 {
                 return true;
             }
             // A2.
-            let new = seen | LEFT;
+            let new = seen | DEFERRED;
             match self.guests.compare_exchange(seen, new, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => return true,
                 Err(now) => seen = now,

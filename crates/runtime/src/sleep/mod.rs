@@ -132,7 +132,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             return false;
         }
         // P4. While guests are in, as many workers stand aside.
-        let calls = !self.leaves_it_to_guests();
+        let calls = !self.stands_aside_for_guests();
         calls && self.call_one(Caller::GoesOn, ASLEEP) || self.call_follower(owner)
     }
 
@@ -217,7 +217,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
         // L2: pairs with P2.
         M::full();
-        last && self.idle.any(ASLEEP.and(FOLLOWING)) && !self.leaves_it_to_guests()
+        last && self.idle.any(ASLEEP.and(FOLLOWING)) && !self.stands_aside_for_guests()
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is

@@ -295,7 +295,8 @@ impl Pool<Loom> {
         while !self.try_take() {
             let before = self.sleep.is_full() || self.sleep.is_crowded();
             let sees = || {
-                let aside = if lines.after_s3 { self.sleep.leaves_it_to_guests() } else { before };
+                let aside =
+                    if lines.after_s3 { self.sleep.stands_aside_for_guests() } else { before };
                 !aside && self.visible.load(Ordering::Relaxed) > 0
             };
             self.sleep.sleep(worker, sees, || None);
@@ -355,8 +356,9 @@ fn one_guest_comes_when_another_leaves<M: Memory + 'static>() {
         pool.sleep.search();
         let first = pool.sleep.enter().unwrap();
         let worker = thread::spawn(move || {
-            let sees =
-                || !pool.sleep.leaves_it_to_guests() && pool.visible.load(Ordering::Relaxed) > 0;
+            let sees = || {
+                !pool.sleep.stands_aside_for_guests() && pool.visible.load(Ordering::Relaxed) > 0
+            };
             while !pool.try_take() {
                 pool.sleep.sleep(0, sees, || None);
             }

@@ -80,7 +80,7 @@ impl WorkerStats {
     }
 }
 
-/// What the workers of a pool have done: [`ThreadPool::stats`].
+/// What the workers of a pool have done: [`ThreadPool::stats`](crate::ThreadPool::stats).
 ///
 /// Printed, it is a table with a row for each worker and one for all.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -12,7 +12,7 @@ impl WorkerThread {
 
     /// Whether a restricted wait for a half takes own tasks: that of a guest, unless it is deep.
     pub(super) fn own_of_a_guest(&self) -> Own {
-        if self.is_guest() && !self.nesting_depth.is_deep() { Own::Taken } else { Own::Left }
+        if self.is_guest() && !self.nesting_depth.is_deep() { Own::Taken } else { Own::NotTaken }
     }
 
     /// Works as a guest for as long as `f` runs; the place is this thread's.

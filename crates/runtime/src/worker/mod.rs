@@ -229,7 +229,7 @@ impl WorkerThread {
 
     /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
     /// it runs now what it has spawned and not started.
-    pub(crate) fn leave(&self) {
+    pub(crate) fn run_rest_as_resident(&self) {
         while self.resident.get() && self.run_own() {}
     }
 

@@ -106,7 +106,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
                 return true;
             }
             // One that stands aside leaves what owners have to those that are at work.
-            if self.idle && sleep.leaves_it_to_guests() {
+            if self.idle && sleep.stands_aside_for_guests() {
                 stands_aside.set(true);
                 return false;
             }

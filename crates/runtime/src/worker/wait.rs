@@ -16,7 +16,7 @@ use crate::worker::unrestricted::find;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Own {
     Taken,
-    Left,
+    NotTaken,
 }
 
 /// A wait that takes forks of the thief and of the workers that the thief waits for, and its own tasks as `own` says. It is never a searcher. It ends
@@ -100,7 +100,7 @@ impl WorkerThread {
         if self.guest.is_some() {
             self.hand_over();
         }
-        self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::Left));
+        self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::NotTaken));
     }
 
     /// [`wait_for_any`](WorkerThread::wait_for_any), with half of the call stack in use.
@@ -111,15 +111,15 @@ impl WorkerThread {
         while !done() {
             if !takes {
                 let begun = self.shared.tasks_begun();
-                let search = Restricted { own: Own::Left, time: Some(patience.time()) };
+                let search = Restricted { own: Own::NotTaken, time: Some(patience.time()) };
                 self.work_until(done, &|| None, || self.token(), search);
-                let nobody_else = self.shared.leaves_it_to(self.index);
+                let nobody_else = self.shared.is_alone_at_work(self.index);
                 takes = patience.ends(nobody_else, self.shared.tasks_begun() == begun);
                 continue;
             }
             let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
             let found = oldest.or_else(|| match self.guest {
-                Some(_) => self.find_needed(None, Own::Left),
+                Some(_) => self.find_needed(None, Own::NotTaken),
                 None => find(self, None),
             });
             takes = found.is_some();
@@ -149,9 +149,9 @@ impl WorkerThread {
                 continue;
             }
             let begun = self.shared.tasks_begun();
-            let search = Restricted { own: Own::Left, time: Some(patience.time()) };
+            let search = Restricted { own: Own::NotTaken, time: Some(patience.time()) };
             self.work_until(&over, &|| None, || self.token(), search);
-            let nobody_else = self.shared.leaves_it_to(self.index);
+            let nobody_else = self.shared.is_alone_at_work(self.index);
             if over() || !nobody_else || self.shared.tasks_begun() != begun {
                 continue;
             }
