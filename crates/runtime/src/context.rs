@@ -2,7 +2,7 @@
 
 use crate::pool::build_error::MAX_THREADS;
 use crate::pool::global;
-use crate::task::token::Worker;
+use crate::task::half::Worker;
 use crate::worker::current::WorkerThread;
 
 /// What a yield came to.

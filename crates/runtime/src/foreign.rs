@@ -13,7 +13,7 @@ use poach_deque::split::{self, Popped, PushError};
 use poach_memory::Machine;
 
 use crate::join::wait_until_done;
-use crate::task::token::{Head, Worker};
+use crate::task::half::{Head, Worker};
 use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 

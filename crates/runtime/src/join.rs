@@ -37,9 +37,9 @@ use poach_deque::split::{Popped, PushError, Pushed, Status};
 use poach_memory::Ordering;
 
 use crate::pool::{ThreadPool, global};
+use crate::task::half::{Head, Worker};
 use crate::task::half::{Slot, descriptor, is_done, take_half, take_outcome};
 use crate::task::panic::{Kept, Outcome, quietly};
-use crate::task::token::{Head, Worker};
 use crate::worker::current::WorkerThread;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.

@@ -80,15 +80,15 @@ mod worker;
 pub mod generic {
     pub use crate::shared::victims::{Random, VictimOrder};
     pub use crate::sleep::clock::Clock;
-    pub use crate::sleep::events::Wakes;
     pub use crate::sleep::wake_policy::WakePolicy;
+    pub use crate::sleep::wake_policy::Wakes;
     pub use crate::sleep::{Caller, Parking, Sleep};
+    pub use crate::worker::find::steal;
     pub use crate::worker::idle::{
-        GivesWay, SearchLoop, SearchRules, Searcher, Sees, Takes, steal,
+        GivesWay, SearchLoop, SearchRules, Searcher, Sees, Takes, Unrestricted, begin_asleep,
     };
     pub use crate::worker::spin_time::SpinTime;
     pub use crate::worker::steal_backoff::StealBackoff;
-    pub use crate::worker::unrestricted::{Unrestricted, begin_asleep};
 }
 
 pub use crate::blocking::blocking;
@@ -110,5 +110,5 @@ pub use shared::victims::Victims;
 pub use shared::waiting::Waiting;
 pub use shared::{Priority, SpawnOrder};
 pub use stats::{Stats, WorkerStats};
-pub use task::token::Worker;
+pub use task::half::Worker;
 pub use topology::{Placement, Topology, TopologyError};

@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use crate::pool::global;
 use crate::shared::PoolShared;
+use crate::task::half::Worker;
 use crate::task::panic::{catch, dispose};
-use crate::task::token::Worker;
 use crate::worker::current::WorkerThread;
 use crate::worker::fifo::Fifo;
 use crate::worker::tally::{Base, Destination, ScopeKind, Tally};

@@ -13,8 +13,8 @@ use crate::shared::handlers::Handlers;
 use crate::shared::victims::{Plan, Victims};
 use crate::shared::{Parts, PoolShared, Spawns, WaitPolicy, WorkerSlot};
 use crate::sleep::Sleep;
-use crate::sleep::events::DequeEvents;
 use crate::sleep::parking::ThreadParking;
+use crate::sleep::wake_policy::DequeEvents;
 use crate::sleep::wake_policy::WakePolicy;
 use crate::stats::watch::Watch;
 #[cfg(all(target_os = "linux", not(miri)))]

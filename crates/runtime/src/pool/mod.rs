@@ -23,8 +23,8 @@ use crate::pool::guests::Guests;
 use crate::shared::{PoolShared, Priority};
 use crate::sleep::Caller;
 use crate::task::frame::FrameTask;
+use crate::task::half::Worker;
 use crate::task::panic::dispose;
-use crate::task::token::Worker;
 use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 

@@ -20,7 +20,7 @@ use crate::shared::termination::Termination;
 use crate::shared::victims::{Plan, VictimOrder};
 use crate::shared::waiting::{DeepWaits, Waiting};
 use crate::sleep::Caller;
-use crate::sleep::events::{DequeEvents, PoolSleep, PoolWakePolicy};
+use crate::sleep::wake_policy::{DequeEvents, PoolSleep, PoolWakePolicy};
 use crate::stats::track::Recordings;
 use crate::stats::watch::Watch;
 use crate::system::process::ProcessGuard;

@@ -9,8 +9,7 @@ use loom::sync::{Condvar, Mutex};
 use loom::thread;
 use poach_memory::{Loom, Memory, Ordering};
 
-use super::follow::Following;
-use super::{Caller, Parking, Sleep};
+use super::{Caller, Following, Parking, Sleep};
 
 mod orderings;
 mod put_off;

@@ -1,7 +1,7 @@
 //! What moves between threads: closures that leave the stack frame, or the thread, that made them.
 //!
-//! - [`half`]: the second half of a join in its slot, for its owner and for a thief; [`token`]: the
-//!   worker as a value;
+//! - [`half`]: the worker as a value, and the second half of a join in its slot, for its owner and for a
+//!   thief;
 //! - [`value`]: a spawned closure as a value of 64 bytes, boxed only if it is large, and kept in half
 //!   of that if it is small;
 //! - [`frame`]: a closure and its result in the frame of a thread that waits for another to run it;
@@ -10,5 +10,4 @@
 pub(crate) mod frame;
 pub(crate) mod half;
 pub(crate) mod panic;
-pub(crate) mod token;
 pub(crate) mod value;

@@ -8,9 +8,9 @@ use std::thread;
 use poach_deque::split::Popped;
 
 use crate::shared::PoolShared;
+use crate::task::half::{Head, Worker};
 use crate::task::half::{Slot, descriptor, is_done, take_outcome};
 use crate::task::panic::catch;
-use crate::task::token::{Head, Worker};
 pub(crate) use crate::worker::WorkerThread;
 
 thread_local! {

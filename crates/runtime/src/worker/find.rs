@@ -1,17 +1,134 @@
-//! A thread's worker as its search for work sees it.
+//! Where a worker takes work from, and in which order; and a thread's worker as its search sees it.
 
+use poach_deque::Steal;
+use poach_deque::split::{Claim, Context, Exposure, Stack, Stolen};
 use poach_memory::{Machine, Memory};
 
 use super::{Work, WorkerThread};
 use crate::shared::Priority;
 use crate::sleep::clock::SystemClock;
-use crate::sleep::events::{PoolSleep, PoolWakePolicy};
 use crate::sleep::parking::ThreadParking;
+use crate::sleep::wake_policy::{PoolSleep, PoolWakePolicy};
 use crate::stats::track::Activity;
+use crate::system::affinity::Mover;
+use crate::task::value::Task;
 use crate::worker::give_way::GiveWay;
 use crate::worker::idle::{Searcher, Sees, Takes};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
+
+/// What anybody may take, and first what a wait for `thief` needs.
+pub(super) fn find<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
+    let found = worker
+        .handed_over(true)
+        .or_else(|| steal_from_chain(worker, thief))
+        .or_else(|| worker.injected(true))
+        .or_else(|| worker.own_task())
+        .or_else(|| worker.handed_over(false));
+    if found.is_some() {
+        return found;
+    }
+    for victim in worker.victims() {
+        let stolen = worker.steal_fork(victim, false).or_else(|| worker.steal_tasks(victim));
+        if stolen.is_some() {
+            return stolen;
+        }
+    }
+    worker.injected(false)
+}
+
+/// What comes from outside, or only this worker may take.
+pub(super) fn find_handed_over<W: Takes>(worker: &W) -> Option<W::Work<'_>> {
+    let found = worker.handed_over(true).or_else(|| worker.injected(true));
+    found.or_else(|| worker.handed_over(false)).or_else(|| worker.injected(false))
+}
+
+/// Whom a wait for `thief` takes from: the thief, the worker that the thief waits for, and so on.
+pub(super) fn chain<W: Searcher>(
+    worker: &W,
+    thief: Option<usize>,
+) -> impl Iterator<Item = usize> + use<'_, W> {
+    worker.sleep().chain(thief).take_while(|&link| link != worker.index())
+}
+
+/// A fork of `thief`, or of a worker that it waits for, and so on.
+pub(super) fn steal_from_chain<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
+    chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
+}
+
+/// Steals the oldest fork of this stack, and leaves a request where nothing is shared; where an attempt
+/// fails, another thief's has succeeded.
+pub fn steal<M: Memory, C: Context>(forks: &Stack<M, C>) -> Option<Stolen<'_, M>> {
+    loop {
+        match forks.steal() {
+            Ok(stolen) => return Some(stolen),
+            Err(Claim::Lost) => M::pause(),
+            Err(_) => return None,
+        }
+    }
+}
+
+impl WorkerThread {
+    /// Steals the oldest fork of `victim`.
+    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
+        let stolen = steal(&self.shared.workers[victim].forks)?;
+        Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
+    }
+
+    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
+    fn steal_tasks(&self, victim: usize) -> Option<Task> {
+        let spawns = &self.shared.workers[victim].spawns;
+        loop {
+            match spawns.steal_half(&self.spawns) {
+                Steal::Success(task) => return Some(task),
+                Steal::Retry => Machine::pause(),
+                Steal::Empty | Steal::Abort => return None,
+            }
+        }
+    }
+
+    /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
+    /// has private forks or spawned tasks and does not come back to its deque.
+    #[cold]
+    fn expose_any(&self, victim: usize) -> bool {
+        let spawns = &self.shared.workers[victim].spawns;
+        self.expose_forks(victim) || self.has_exposed(victim, spawns.expose())
+    }
+
+    /// [`expose_any`](WorkerThread::expose_any), for a worker that takes nothing but forks.
+    #[cold]
+    pub(super) fn expose_forks(&self, victim: usize) -> bool {
+        let forks = &self.shared.workers[victim].forks;
+        self.has_exposed(victim, forks.expose())
+    }
+
+    /// Whether something of the victim's can be stolen now.
+    fn has_exposed(&self, victim: usize, exposure: Exposure) -> bool {
+        self.watch.exposes(victim, exposure);
+        if exposure != Exposure::Refused {
+            self.make_room_for(victim);
+        }
+        let done = exposure == Exposure::Done;
+        if done {
+            self.shared.wake_policy.exposed();
+        }
+        done
+    }
+
+    /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
+    /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
+    /// for each processor: then this thread goes elsewhere.
+    fn make_room_for(&self, victim: usize) {
+        let foreign = self.resident.get() || self.guest.is_some();
+        if !foreign
+            && self.shared.workers[victim].watch.was_here()
+            && let Some(mut me) = Mover::me(None)
+        {
+            me.makes_way();
+            me.comes_back();
+        }
+    }
+}
 
 impl Searcher for WorkerThread {
     type Memory = Machine;

@@ -1,18 +1,23 @@
 //! The one loop of a worker: it looks for work and runs it, looks on for a while when there is none, and then sleeps, until
 //! something is done.
 //!
-//! The loop and [what takes any work](super::unrestricted) are generic over the worker, a [`Searcher`]: a thread's
+//! The loop and [what takes any work](Unrestricted) are generic over the worker, a [`Searcher`]: a thread's
 //! ([`WorkerThread`](crate::worker::WorkerThread)), or one on a processor in simulated time (`poach bench simulate --memory`). So the order of the looks, their
 //! number, the pauses, the requests, the back-off, the naps and the protocol of sleep are the same source in both.
 
-use poach_deque::split::{Claim, Context, Stack, Stolen};
+use std::cell::Cell;
+use std::time::Duration;
+
 use poach_memory::Memory;
 
-use crate::pace::{EAGER_LOOKS, LOOKS_BETWEEN_CLOCKS, PAUSES_BETWEEN_LOOKS, SPIN_LOOKS};
+use crate::pace::{
+    EAGER_LOOKS, FIRST_NAP, LONGEST_NAP, LONGEST_OWNERS_NAP, LOOKS_BETWEEN_CLOCKS,
+    PAUSES_BETWEEN_LOOKS, SPIN_LOOKS,
+};
 use crate::sleep::clock::Clock;
-use crate::sleep::follow::Following;
 use crate::sleep::wake_policy::WakePolicy;
-use crate::sleep::{Parking, Sleep};
+use crate::sleep::{Following, Parking, Sleep, Slept};
+use crate::worker::find::{find, find_handed_over};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
 
@@ -227,27 +232,187 @@ impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
     }
 }
 
-/// Whom a wait for `thief` takes from: the thief, the worker that the thief waits for, and so on.
-pub(super) fn chain<W: Searcher>(
-    worker: &W,
-    thief: Option<usize>,
-) -> impl Iterator<Item = usize> + use<'_, W> {
-    worker.sleep().chain(thief).take_while(|&link| link != worker.index())
+/// Takes anything.
+pub struct Unrestricted {
+    /// Nothing is under way on this worker: to look for work is what it is there for.
+    idle: bool,
+    nap: Duration,
 }
 
-/// A fork of `thief`, or of a worker that it waits for, and so on.
-pub(super) fn steal_from_chain<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
-    chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
+impl Unrestricted {
+    /// Of a worker with nothing under way.
+    pub fn idle() -> Unrestricted {
+        Unrestricted { idle: true, nap: FIRST_NAP }
+    }
+
+    /// A wait for something that may depend on any work.
+    pub fn wait() -> Unrestricted {
+        Unrestricted { idle: false, nap: FIRST_NAP }
+    }
 }
 
-/// Steals the oldest fork of this stack, and leaves a request where nothing is shared; where an attempt
-/// fails, another thief's has succeeded.
-pub fn steal<M: Memory, C: Context>(forks: &Stack<M, C>) -> Option<Stolen<'_, M>> {
-    loop {
-        match forks.steal() {
-            Ok(stolen) => return Some(stolen),
-            Err(Claim::Lost) => M::pause(),
-            Err(_) => return None,
+/// A worker that has been asleep from the beginning of its pool sleeps until it is called. Returns how many looks count as made.
+pub fn begin_asleep<W: Searcher>(worker: &W) -> u32 {
+    let spin_time = worker.spin_time();
+    spin_time.begin();
+    spin_time.sleeps();
+    let sleeping = worker.sleeps();
+    worker.sleep().sleep_on(worker.index());
+    drop(sleeping);
+    spin_time.is_woken();
+    1
+}
+
+impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
+    /// Rests between two steals of small tasks, as [`StealBackoff`](crate::worker::steal_backoff::StealBackoff) says.
+    fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
+        if self.idle
+            && !worker.has_own_tasks()
+            && let Some(stolen) = worker.backoff().end()
+        {
+            worker.spin_time().worked(stolen.worked);
+            if let Some(rest) = stolen.rest {
+                // It may have looked in vain before its last spawned task was stolen.
+                if looks == 0 {
+                    worker.sleep().search();
+                }
+                let _sleeping = worker.sleeps();
+                let look_again = || done() || worker.is_handed_something();
+                worker.sleep().rest(worker.index(), rest, look_again);
+                return 1;
+            }
         }
+        looks
+    }
+
+    fn stands_aside(&self, worker: &W) -> bool {
+        self.idle && worker.sleep().is_crowded() && !worker.has_own_tasks()
+    }
+
+    fn find<'w>(
+        &self,
+        worker: &'w W,
+        thief: Option<usize>,
+        stands_aside: bool,
+    ) -> Option<W::Work<'w>> {
+        if stands_aside { find_handed_over(worker) } else { find(worker, thief) }
+    }
+
+    fn begin(&mut self, worker: &W) {
+        worker.sleep().search();
+        if self.idle {
+            worker.spin_time().begin();
+        }
+    }
+
+    fn expose(&self, worker: &W, _: Option<usize>) -> bool {
+        worker.victims().any(|victim| worker.expose(victim))
+    }
+
+    fn spins(&self, worker: &W) -> Option<bool> {
+        self.idle.then(|| worker.spin_time().goes_on())
+    }
+
+    fn sleep(&mut self, worker: &W, _: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32> {
+        let sleeping = worker.sleeps();
+        let sleep = worker.sleep();
+        // Before S1: an answer that comes later may come after the look at private tasks.
+        let unanswered = worker.awaits_barrier();
+        if self.idle
+            && let Some(worked) = worker.spin_time().sleeps()
+        {
+            worker.wake_policy().woken(worked);
+        }
+        let mut private = false;
+        let stands_aside = Cell::new(false);
+        let look_again = || {
+            worker.request_everywhere(Some(worker.index()));
+            if done() || worker.is_handed_something() {
+                return true;
+            }
+            // One that stands aside leaves what owners have to those that are at work.
+            if self.idle && sleep.stands_aside_for_guests() {
+                stands_aside.set(true);
+                return false;
+            }
+            if worker.visible_work() {
+                return true;
+            }
+            private = worker.private_work();
+            private
+        };
+        // Nobody has looked behind a barrier for one that stands aside.
+        let longest = || if stands_aside.get() { FIRST_NAP } else { LONGEST_NAP };
+        let nap = || nap(worker, self.nap.min(longest()), unanswered);
+        let slept = sleep.sleep(worker.index(), look_again, nap);
+        drop(sleeping);
+        let (looks, nap) = match slept {
+            Slept::ToTheEnd => (SPIN_LOOKS - 1, (self.nap * 2).min(LONGEST_NAP)),
+            Slept::Called => {
+                if self.idle {
+                    worker.spin_time().is_woken();
+                }
+                (1, FIRST_NAP)
+            }
+            // What it has seen it exposes at its next look.
+            Slept::NotAtAll if private => (EAGER_LOOKS - 1, self.nap),
+            Slept::NotAtAll => (1, FIRST_NAP),
+        };
+        self.nap = nap;
+        Some(looks)
+    }
+
+    fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32) {
+        if looks != 0 {
+            // The pool of an idle worker that is done ends, so everybody is called.
+            if self.idle && work.is_none() {
+                worker.sleep().stop_search();
+            } else {
+                stop_search(worker);
+            }
+        }
+        let Some(work) = work else { return };
+        self.nap = FIRST_NAP;
+        if self.idle {
+            let stolen = W::is_stolen(work);
+            worker.spin_time().stop(stolen);
+            if stolen {
+                worker.backoff().begin();
+            }
+        }
+    }
+}
+
+/// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
+/// expose what an owner that does not come back keeps private, before this worker comes back itself.
+fn stop_search<W: Sees>(worker: &W) {
+    if !worker.sleep().stop_search() {
+        return;
+    }
+    worker.request_everywhere(None);
+    if worker.call_for_visible_work() {
+        return;
+    }
+    if worker.private_work() {
+        for victim in worker.victims() {
+            if worker.expose(victim) {
+                worker.sleep().wake_for(victim);
+            }
+        }
+    }
+}
+
+/// How long to sleep before another look, if there may be something to see by then: a worker runs
+/// something, or owners hesitate, so that one that runs something soon may put requests off; or the
+/// barrier is `unanswered`, so that nobody can expose what a worker keeps private that runs
+/// something soon.
+fn nap<W: Sees>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
+    // In this order: see "Requests that are put off" in `sleep/README.md`.
+    let hesitate = worker.wake_policy().hesitates();
+    match (worker.does_anybody_run(), hesitate) {
+        (true, false) => Some(nap),
+        (true, true) => Some(nap.min(FIRST_NAP)),
+        (false, true) => Some(nap.min(LONGEST_OWNERS_NAP)),
+        (false, false) => unanswered.then_some(nap),
     }
 }

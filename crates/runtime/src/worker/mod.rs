@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 
 use poach_deque::Steal;
-use poach_deque::split::{Exposure, Stolen};
+use poach_deque::split::Stolen;
 use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
 use crate::pace::BURST_TASKS_AT_ONCE;
@@ -14,21 +14,19 @@ use crate::shared::{PoolShared, SpawnOrder, Spawns, WorkerSlot};
 use crate::sleep::clock::SystemClock;
 use crate::stats::track::Activity;
 use crate::stats::watch::Watch;
-use crate::system::affinity::Mover;
 use crate::task::half;
-use crate::task::token::{Head, Worker};
+use crate::task::half::{Head, Worker};
 use crate::task::value::{Ended, Fresh, Task, run_each, run_youngest};
 use crate::worker::fifo::Fifo;
-use crate::worker::idle::{SearchLoop, SearchRules, Sees, steal};
+use crate::worker::find::find;
+use crate::worker::idle::{SearchLoop, SearchRules, Sees, Unrestricted, begin_asleep};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
-use crate::worker::unrestricted::{Unrestricted, begin_asleep, find};
 
 pub(crate) mod current;
 pub(crate) mod fifo;
-mod find;
+pub(crate) mod find;
 mod give_way;
-mod guest;
 pub(crate) mod idle;
 pub(crate) mod spin_time;
 // shuttle brings its own stacks for its threads, which Miri cannot run.
@@ -37,7 +35,6 @@ mod models;
 pub(crate) mod signal;
 pub(crate) mod steal_backoff;
 pub(crate) mod tally;
-pub(crate) mod unrestricted;
 mod wait;
 
 use wait::{Own, Restricted};
@@ -333,66 +330,6 @@ impl WorkerThread {
     /// Takes any work until `done`, with nothing under way on this call stack.
     pub(crate) fn work_for_lender(&self, done: &dyn Fn() -> bool) {
         self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
-    }
-
-    /// Steals the oldest fork of `victim`.
-    fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
-        let stolen = steal(&self.shared.workers[victim].forks)?;
-        Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
-    }
-
-    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
-    fn steal_tasks(&self, victim: usize) -> Option<Task> {
-        let spawns = &self.shared.workers[victim].spawns;
-        loop {
-            match spawns.steal_half(&self.spawns) {
-                Steal::Success(task) => return Some(task),
-                Steal::Retry => Machine::pause(),
-                Steal::Empty | Steal::Abort => return None,
-            }
-        }
-    }
-
-    /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
-    /// has private forks or spawned tasks and does not come back to its deque.
-    #[cold]
-    fn expose_any(&self, victim: usize) -> bool {
-        let spawns = &self.shared.workers[victim].spawns;
-        self.expose_forks(victim) || self.has_exposed(victim, spawns.expose())
-    }
-
-    /// [`expose_any`](WorkerThread::expose_any), for a worker that takes nothing but forks.
-    #[cold]
-    fn expose_forks(&self, victim: usize) -> bool {
-        let forks = &self.shared.workers[victim].forks;
-        self.has_exposed(victim, forks.expose())
-    }
-
-    /// Whether something of the victim's can be stolen now.
-    fn has_exposed(&self, victim: usize, exposure: Exposure) -> bool {
-        self.watch.exposes(victim, exposure);
-        if exposure != Exposure::Refused {
-            self.make_room_for(victim);
-        }
-        let done = exposure == Exposure::Done;
-        if done {
-            self.shared.wake_policy.exposed();
-        }
-        done
-    }
-
-    /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
-    /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
-    /// for each processor: then this thread goes elsewhere.
-    fn make_room_for(&self, victim: usize) {
-        let foreign = self.resident.get() || self.guest.is_some();
-        if !foreign
-            && self.shared.workers[victim].watch.was_here()
-            && let Some(mut me) = Mover::me(None)
-        {
-            me.makes_way();
-            me.comes_back();
-        }
     }
 
     /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what this worker waits for, once

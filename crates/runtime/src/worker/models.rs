@@ -2,7 +2,7 @@
 //!
 //! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by themselves, every
 //! interleaving of a few steps. Here they run together, in the [loop](super::idle) and by the
-//! [rules](super::unrestricted) that ship, on words of shuttle's: some hundred steps on three workers, far
+//! [rules](super::idle::Unrestricted) that ship, on words of shuttle's: some hundred steps on three workers, far
 //! too many to try them all. So shuttle chooses among them, at random and by priorities that change a few
 //! times (PCT, Burckhardt et al., ASPLOS 2010). It knows no weak memory: every access is sequentially
 //! consistent, and the fences do nothing. What it finds are wake-ups that nobody sends, work that nobody
@@ -27,13 +27,13 @@ use shuttle::sync::atomic::AtomicU64;
 use shuttle::sync::{Condvar, Mutex};
 
 use crate::sleep::clock::Clock;
-use crate::sleep::events::Wakes;
 use crate::sleep::wake_policy::WakePolicy;
+use crate::sleep::wake_policy::Wakes;
 use crate::sleep::{Caller, Parking, Sleep};
-use crate::worker::idle::{GivesWay, SearchLoop, Searcher, Sees, Takes, steal};
+use crate::worker::find::steal;
+use crate::worker::idle::{GivesWay, SearchLoop, Searcher, Sees, Takes, Unrestricted};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
-use crate::worker::unrestricted::Unrestricted;
 
 mod memory;
 mod programs;
@@ -472,7 +472,8 @@ impl Searcher for Worker<'_> {
         self.pool.others(self.me)
     }
 
-    /// Nobody else acts as this worker while it sleeps: a guest's place would be taken.
+    /// Nobody else acts as this worker while it sleeps. Others run before it does: a worker that sees work which another is
+    /// about to take would look again for ever, by priorities that do not change.
     fn sleeps(&self) -> impl Sized {
         struct Acts<'p>(&'p Pool, usize);
         impl Drop for Acts<'_> {
@@ -481,6 +482,7 @@ impl Searcher for Worker<'_> {
             }
         }
         self.pool.end(self.me);
+        Shuttled::pause();
         Acts(self.pool, self.me)
     }
 }

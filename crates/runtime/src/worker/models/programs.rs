@@ -38,10 +38,12 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
     if let Some(caller) = caller {
         caller.join().unwrap();
     }
-    // Another one, when all may be asleep: they take some steps to be.
-    (0..100).for_each(|_| Shuttled::pause());
-    pool.inject(What::Tree(1));
-    assert_eq!(pool.results(1), [2]);
+    // Others, when some are about to sleep, and when all may be asleep: they take some steps to be.
+    for gap in [0, 5, 10, 20, 100] {
+        (0..gap).for_each(|_| Shuttled::pause());
+        pool.inject(What::Tree(1));
+        assert_eq!(pool.results(1), [2]);
+    }
     pool.closing.store(1, Ordering::Relaxed);
     pool.sleep.wake_all();
     for thread in threads {
