@@ -33,7 +33,7 @@ impl Restricted {
 
     /// Until it has slept for so long.
     pub(super) fn wait_for(time: Duration) -> Restricted {
-        Restricted { own: Own::Left, time: Some(time) }
+        Restricted { own: Own::NotTaken, time: Some(time) }
     }
 }
 

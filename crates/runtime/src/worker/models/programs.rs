@@ -7,7 +7,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use super::memory::Shuttled;
-use super::{Left, Pool, What, Worker};
+use super::{Left, Pool, What};
 
 /// So many workers, tasks that are handed over, and calls from another thread, each of a tree of two; and an end.
 fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
@@ -16,7 +16,10 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
         .map(|me| {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                Worker::new(&pool, me).main_loop();
+                // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
+                let bottom = unsafe { pool.forks[me].bottom() };
+                pool.begin(me);
+                pool.work_until(me, bottom, true, &|| pool.closing.load(Ordering::Relaxed) != 0);
             })
         })
         .collect();
@@ -38,12 +41,10 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
     if let Some(caller) = caller {
         caller.join().unwrap();
     }
-    // Others, when some are about to sleep, and when all may be asleep: they take some steps to be.
-    for gap in [0, 5, 10, 20, 100] {
-        (0..gap).for_each(|_| Shuttled::pause());
-        pool.inject(What::Tree(1));
-        assert_eq!(pool.results(1), [2]);
-    }
+    // Another one, when all may be asleep: they take some steps to be.
+    (0..100).for_each(|_| Shuttled::pause());
+    pool.inject(What::Tree(1));
+    assert_eq!(pool.results(1), [2]);
     pool.closing.store(1, Ordering::Relaxed);
     pool.sleep.wake_all();
     for thread in threads {
