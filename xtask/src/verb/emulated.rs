@@ -54,7 +54,14 @@ pub(crate) const AARCH64: Platform = Platform {
     target: "aarch64-unknown-linux-gnu",
     linker: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
     runner: ("qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
-    crates: &["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/scan"],
+    crates: &[
+        "crates/memory",
+        "crates/deque",
+        "crates/pool",
+        "crates/runtime",
+        "crates/parallel",
+        "crates/scan",
+    ],
     only: &[],
     left_out: &[
         THREADS_OF_ITS_OWN,
@@ -103,6 +110,7 @@ pub(crate) const WINE: Platform = Platform {
         "crates/deque",
         "crates/pool",
         "crates/runtime",
+        "crates/parallel",
         "crates/scan",
         "crates/poach",
         "crates/cli",

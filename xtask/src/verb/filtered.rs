@@ -68,7 +68,7 @@ pub(crate) fn run_filtered(options: &Filtered) -> Result<()> {
 }
 
 /// The crates whose tests are run.
-const PACKAGES: [&str; 3] = ["poach-memory", "poach-pool", "poach-runtime"];
+const PACKAGES: [&str; 4] = ["poach-memory", "poach-pool", "poach-runtime", "poach-parallel"];
 
 /// Of `poach-deque` these files of tests: the rest are models, or know no barrier.
 const OF_DEQUE: [&str; 8] =

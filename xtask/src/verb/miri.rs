@@ -13,9 +13,9 @@ use anyhow::{Context as _, Result, ensure};
 use crate::run::{Step, need_nightly};
 use crate::workspace::Workspace;
 
-/// The crates where `unsafe` may stand and that Miri can interpret.
-pub(crate) const CRATES: [&str; 4] =
-    ["crates/memory", "crates/deque", "crates/pool", "crates/runtime"];
+/// The crates where `unsafe` may stand and that Miri can interpret, and the loops over them.
+pub(crate) const CRATES: [&str; 5] =
+    ["crates/memory", "crates/deque", "crates/pool", "crates/runtime", "crates/parallel"];
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {

@@ -23,11 +23,12 @@ use crate::mutate::{Mutant, mutants};
 use crate::workspace;
 
 /// The sources that are judged.
-const JUDGED: [&str; 7] = [
+const JUDGED: [&str; 8] = [
     "crates/deque/src",
     "crates/pool/src",
     "crates/memory/src",
     "crates/runtime/src",
+    "crates/parallel/src",
     "compat/rayon-core/src",
     "crates/scan/src",
     "crates/cli/src/scan",
@@ -36,7 +37,7 @@ const JUDGED: [&str; 7] = [
 /// Packages whose mutants are in one build, since the tests of each reach the others' code. One build is of one workspace.
 const BUILDS: [&[&str]; 4] = [
     &["crates/memory", "crates/deque", "crates/pool"],
-    &["crates/runtime"],
+    &["crates/runtime", "crates/parallel"],
     &["compat/rayon-core"],
     &["crates/scan", "crates/cli"],
 ];
