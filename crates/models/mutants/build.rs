@@ -1,13 +1,18 @@
-//! Makes the mutants' sources: a copy of each mutant's file with its one edit, and a page that names
-//! all copies as modules.
+//! Weaves the mutants: one copy of the queues' sources that holds every edit of the table, and a page that names the
+//! copied files as modules.
 //!
-//! A copy stands in this crate as the file does in its own: `crate::ring` and all else that it uses are
-//! at the root here, too. Where the edit is in such a shared module, the copy of the queue is told to use
-//! the copy of that module.
+//! A function that a mutant changes has a choice around its body: the body with the edit if the running thread has
+//! chosen that mutant, else the body as it is. A copy stands in this crate as the file does in its own: `crate::ring`
+//! and all else that it uses are at the root here, too.
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
+use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::str::FromStr as _;
+
+use proc_macro2::{Delimiter, TokenStream, TokenTree};
 
 #[path = "src/table/mod.rs"]
 #[allow(unreachable_pub, reason = "the crate's own page, where these are public")]
@@ -30,148 +35,118 @@ const SHARED: [&str; 9] = [
 
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
-    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it"));
+    let out = PathBuf::from(std::env::var_os("OUT_DIR").expect("cargo sets it")).join("woven");
     let crates = here.ancestors().nth(2).expect("a crate of the workspace");
     for sources in ["deque/src", "memory/src", "pool/src"] {
         println!("cargo::rerun-if-changed={}", crates.join(sources).display());
     }
     println!("cargo::rerun-if-changed=src/table");
 
-    let mut page = String::new();
-    for source in SHARED {
-        let place = crates.join(source);
-        let root = if place.is_dir() { place.join("mod.rs") } else { place };
-        module_line(&mut page, module(source), &root);
+    // What an earlier build has left may stand in the way of what the sources are now.
+    if out.exists() {
+        fs::remove_dir_all(&out).expect("the output folder can be emptied");
     }
-    let mut runs = String::from("const RUNS: &[(&str, Run)] = &[\n");
-    for mutant in mutants() {
-        let root = plant(mutant, crates, &out.join(mutant.module()));
-        module_line(&mut page, &mutant.module(), &root);
-        let Mutant { name, queue, .. } = mutant;
+    let queues = mutants().map(|mutant| mutant.queue.source());
+    let sources: BTreeSet<&str> = SHARED.into_iter().chain(queues).collect();
+    let all: Vec<&Mutant> = mutants().collect();
+    let (mut page, mut woven) = (String::new(), 0);
+    for source in sources {
+        woven += copy(crates, Path::new(source), &out, &all);
+        let root = out.join(source);
+        let root = if root.is_dir() { root.join("mod.rs") } else { root };
+        let name = source.rsplit('/').next().unwrap_or(source);
+        let (path, name) = (root.display().to_string(), name.trim_end_matches(".rs"));
+        // `crate::delta` is what the policies know.
+        let name = if name == "delta" { "reckoned" } else { name };
         let _ = writeln!(
-            runs,
-            "    ({name:?}, subject!({}, {}, {queue:?})),",
-            mutant.module(),
-            queue.module()
+            page,
+            "#[allow(warnings, clippy::all, clippy::pedantic)]\n#[path = {path:?}]\nmod {name};"
         );
     }
-    runs.push_str("];\n");
-    page.push_str(&runs);
-    write(&out.join("mutants.rs"), &page);
+    assert_eq!(woven, all.len(), "each mutant changes a file of a queue, or what queues share");
+    fs::write(out.join("mod.rs"), page).expect("the output folder can be written");
 }
 
-fn module_line(page: &mut String, name: &str, path: &Path) {
-    let path = path.display().to_string();
-    let _ = writeln!(
-        page,
-        "#[allow(warnings, clippy::all, clippy::pedantic)]\n#[path = {path:?}]\nmod {name};"
-    );
-}
-
-/// The name of the module that a file or a folder is.
-fn module(path: &str) -> &str {
-    let name = path.rsplit('/').next().unwrap_or(path);
-    name.strip_suffix(".rs").unwrap_or(name)
-}
-
-/// Writes the mutant's module into `folder`, and returns its first file.
-fn plant(mutant: &Mutant, crates: &Path, folder: &Path) -> PathBuf {
-    let file = crates.join(mutant.file);
-    let queue = crates.join(mutant.queue.source());
-    // What an earlier build has left may stand in the way of what the sources are now.
-    if folder.exists() {
-        fs::remove_dir_all(folder).expect("the output folder can be emptied");
-    }
-    let mut page = String::new();
-    let mut shared = Vec::new();
-    if !file.starts_with(&queue) {
-        let sources = with_users(mutant.file, crates);
-        shared.extend(sources.iter().map(|source| module(source)));
-        for source in sources {
-            copy(mutant, &crates.join(source), &file, folder, &shared, &mut page);
-        }
-    }
-    copy(mutant, &queue, &file, folder, &shared, &mut page);
-    let root = folder.join("mod.rs");
-    write(&root, &page);
-    root
-}
-
-/// The shared source that `file` is in, and each that uses it or another of them.
-fn with_users(file: &str, crates: &Path) -> Vec<&'static str> {
-    let within = |source: &&str| Path::new(file).starts_with(source);
-    let mut found =
-        vec![SHARED.into_iter().find(within).expect("a mutant is in a queue or shared")];
-    let mut next = 0;
-    while let Some(used) = found.get(next) {
-        next += 1;
-        let by_name = format!("crate::{}", module(used));
-        let others = SHARED.into_iter().filter(|source| !found.contains(source));
-        let users: Vec<_> =
-            others.filter(|source| mentions(&crates.join(source), &by_name)).collect();
-        found.extend(users);
-    }
-    found
-}
-
-/// Whether a source has these words.
-fn mentions(source: &Path, words: &str) -> bool {
-    if source.is_dir() {
-        let mut entries = fs::read_dir(source).expect("a folder of sources");
-        return entries.any(|entry| mentions(&entry.expect("a source").path(), words));
-    }
-    fs::read_to_string(source).expect("a source can be read").contains(words)
-}
-
-/// Copies a file or a folder of sources, with the edit where it belongs and the mutant's own copies of what is `shared`.
-fn copy(
-    mutant: &Mutant,
-    from: &Path,
-    edited: &Path,
-    folder: &Path,
-    shared: &[&str],
-    page: &mut String,
-) {
-    let name = from.file_name().expect("a source has a name").to_string_lossy();
-    copy_tree(mutant, from, edited, &folder.join(&*name), shared);
-    let _ = writeln!(page, "pub(crate) mod {};", module(&name));
-}
-
-fn copy_tree(mutant: &Mutant, from: &Path, edited: &Path, to: &Path, shared: &[&str]) {
+/// Copies a file or a folder of sources, with the edits that belong there. How many those are.
+fn copy(crates: &Path, source: &Path, out: &Path, all: &[&Mutant]) -> usize {
+    let (from, to) = (crates.join(source), out.join(source));
     if from.is_dir() {
-        for entry in fs::read_dir(from).expect("a folder of sources") {
-            let path = entry.expect("a source").path();
-            let name = path.file_name().expect("a source has a name").to_owned();
-            copy_tree(mutant, &path, edited, &to.join(name), shared);
+        fs::create_dir_all(to).expect("the output folder can be written");
+        let entries = fs::read_dir(from).expect("a folder of sources");
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("a source").file_name();
+        return entries.map(|entry| copy(crates, &source.join(name(entry)), out, all)).sum();
+    }
+    let of_file: Vec<(usize, &Mutant)> =
+        all.iter().copied().enumerate().filter(|(_, it)| Path::new(it.file) == source).collect();
+    let text =
+        fs::read_to_string(&from).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
+    fs::create_dir_all(to.parent().expect("a file in a folder")).expect("the output folder");
+    // The unit tests run in the queues' own crates.
+    let text = weave(&text, &of_file).replace("cfg(test)", "cfg(any())");
+    let text = text.replace("cfg(all(test", "cfg(all(any()");
+    fs::write(to, text).expect("the output folder can be written");
+    of_file.len()
+}
+
+/// The text in which each function that is changed chooses among its bodies.
+fn weave(text: &str, of_file: &[(usize, &Mutant)]) -> String {
+    if of_file.is_empty() {
+        return text.to_owned();
+    }
+    let mut bodies = Vec::new();
+    find_bodies(TokenStream::from_str(text).expect("the source is Rust"), &mut bodies);
+    let mut arms: Vec<(Range<usize>, String)> = Vec::new();
+    for &(number, mutant) in of_file {
+        let Mutant { name, file, was, is, .. } = mutant;
+        let found: Vec<usize> = text.match_indices(was).map(|(at, _)| at).collect();
+        let &[at] = &found[..] else {
+            panic!(
+                "the mutant {name} is to change one place of crates/{file}, and its text is there {} times: \
+                 the source has changed, so say anew what the mutant changes\n{was}",
+                found.len()
+            )
+        };
+        // What stands in both may reach out of the body.
+        let same = was.bytes().zip(is.bytes()).take_while(|(old, new)| old == new).count();
+        let edit = at + same..at + was.len();
+        let is = &is[same..];
+        let within = bodies.iter().filter(|it| it.start < edit.start && edit.end <= it.end);
+        // The outermost, so that two choices are never one within the other.
+        let body = within.max_by_key(|it| it.len());
+        let body = body.unwrap_or_else(|| panic!("the mutant {name} changes no function's body"));
+        let before = &text[body.start..edit.start];
+        let arm = format!("{number} => {before}{is}{}\n", &text[edit.end..body.end]);
+        match arms.iter_mut().find(|(range, _)| range == body) {
+            Some((_, there)) => there.push_str(&arm),
+            None => arms.push((body.clone(), arm)),
         }
-        return;
     }
-    let mut text = fs::read_to_string(from)
-        .unwrap_or_else(|error| panic!("{}: {}: {error}", mutant.name, from.display()));
-    if from == edited {
-        text = mutate(mutant, &text);
+    arms.sort_by_key(|(body, _)| body.start);
+    let (mut woven, mut from) = (String::new(), 0);
+    for (body, arms) in arms {
+        let (before, as_it_is) = (&text[from..body.start], &text[body.clone()]);
+        let choice = "match crate::chosen()";
+        let _ = write!(woven, "{before}{{ {choice} {{\n{arms}_ => {as_it_is}\n}} }}");
+        from = body.end;
     }
-    for source in shared {
-        let own = format!("crate::{}::{source}", mutant.module());
-        text = text.replace(&format!("crate::{source}"), &own);
-    }
-    write(to, &text);
+    woven + &text[from..]
 }
 
-/// The text with the mutant's edit.
-fn mutate(mutant: &Mutant, text: &str) -> String {
-    let Mutant { name, file, was, is, .. } = mutant;
-    match text.matches(was).count() {
-        1 => text.replacen(was, is, 1),
-        found => panic!(
-            "the mutant {name} is to change one place of crates/{file}, and its text is there \
-             {found} times: the source has changed, so say anew what the mutant changes\n{was}"
-        ),
+/// Where the bodies of functions stand, with their braces.
+fn find_bodies(stream: TokenStream, bodies: &mut Vec<Range<usize>>) {
+    let mut awaits_body = false;
+    for token in stream {
+        match token {
+            TokenTree::Ident(word) if word == "fn" => awaits_body = true,
+            TokenTree::Punct(mark) if mark.as_char() == ';' => awaits_body = false,
+            TokenTree::Group(group) => {
+                if awaits_body && group.delimiter() == Delimiter::Brace {
+                    bodies.push(group.span().byte_range());
+                    awaits_body = false;
+                }
+                find_bodies(group.stream(), bodies);
+            }
+            _ => {}
+        }
     }
-}
-
-fn write(path: &Path, text: &str) {
-    let folder = path.parent().expect("a file in a folder");
-    fs::create_dir_all(folder).expect("the output folder can be written");
-    fs::write(path, text).expect("the output folder can be written");
 }

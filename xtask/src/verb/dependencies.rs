@@ -40,8 +40,7 @@ const TWICE: [(&str, &str); 5] = [
 ];
 
 /// Packages that compile a file of another package's, and what that uses.
-const SOURCE_ELSEWHERE: [(&str, &str); 3] =
-    [("poach-deque", "libc"), ("poach-mutants", "loom"), ("poach-mutants", "rustix")];
+const SOURCE_ELSEWHERE: [(&str, &str); 2] = [("poach-deque", "libc"), ("poach-mutants", "rustix")];
 
 pub(crate) fn run() -> Result<()> {
     let metadata = MetadataCommand::new()

@@ -1,10 +1,11 @@
 //! The queues' own source with one bug each, which the model checker must find.
 //!
-//! [`table`] lists the bugs. The build script takes the files of `poach-deque` and `poach-pool` as they
-//! are, makes each edit in a copy, and this crate compiles the copies; [`Mutant::run`] explores one, and
-//! [`Mutant::original`] the source as it is, in the same scene. A checker that cannot fail proves
-//! nothing: `tests/killed.rs` asks that every mutant is caught, in the way that the table says, and
-//! that no original is.
+//! [`table`] lists the bugs. The build script weaves all of them into one copy of the files of `poach-deque`,
+//! `poach-memory` and `poach-pool`; [`Mutant::run`] chooses one and explores it, and [`Mutant::original`] explores the
+//! copy with none chosen, in the same scene. A checker that cannot fail proves nothing: `tests/killed.rs` asks that
+//! every mutant is caught, in the way that the table says, and that no original is.
+
+use std::cell::Cell;
 
 use poach_check::history::Outcome;
 use poach_check::{
@@ -23,8 +24,6 @@ use poach_models::thefts::{
     two_chunks,
 };
 use poach_models::{Algorithm, Deque, Policy, Scenario, Subject, model, spec};
-use poach_pool::baselines::ConcBag;
-use poach_pool::baselines::Retention;
 
 mod promise;
 #[path = "../../../deque/tests/it/put_back/mod.rs"]
@@ -51,13 +50,17 @@ pub(crate) use poach_pool::mechanism;
 use poach_pool::mechanism::{Consume, Mechanism};
 use put_back::put_back;
 
-// What the copies' unit tests find there.
-#[cfg(test)]
-#[path = "../../../deque/tests/it/c11/mod.rs"]
-mod c11;
-#[cfg(test)]
-#[path = "../../../pool/src/models.rs"]
-mod models;
+include!(concat!(env!("OUT_DIR"), "/woven/mod.rs"));
+
+thread_local! {
+    /// The number in the table of the mutant that the copies are in this thread, or of none.
+    static CHOSEN: Cell<usize> = const { Cell::new(usize::MAX) };
+}
+
+/// Asked by each body of a function that a mutant changes. A model's threads are coroutines of one thread.
+pub(crate) fn chosen() -> usize {
+    CHOSEN.get()
+}
 
 pub(crate) fn out_of_memory<T>() -> ! {
     std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
@@ -71,200 +74,6 @@ fn bounded() -> Bounded<Simulated> {
 
 fn resolved() -> Resolved<Simulated> {
     Resolved::new(promise::delta(DELTA)).expect("it has both that it asks for")
-}
-
-macro_rules! subject {
-    ($at:ident, $module:ident, ChaseLev) => {
-        with!($at::$module::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full)
-    };
-    ($at:ident, $module:ident, AsymmetricCl) => {
-        with!(
-            $at::$module::ChaseLev,
-            Asymmetric::<Simulated>::new(),
-            Algorithm::ChaseLev,
-            Policy::Asymmetric
-        )
-    };
-    ($at:ident, $module:ident, FfCl) => {
-        with!($at::$module::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED)
-    };
-    ($at:ident, $module:ident, Resolved) => {
-        with!($at::$module::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
-    };
-    (poach_memory, $module:ident, FilledCl) => {
-        |_, scenario, config| {
-            filled(scenario, config, FILLED, || Bounded::new(promise::filled(DELTA)).expect(FITS))
-        }
-    };
-    (poach_memory, $module:ident, FilledResolved) => {
-        |_, scenario, config| {
-            let make = || Resolved::new(promise::filled(DELTA)).expect(FITS);
-            filled(scenario, config, FILLED_RESOLVED, make)
-        }
-    };
-    ($at:ident, $module:ident, FilledCl) => {
-        |_, scenario, config| {
-            copied!($at::$module, Bounded);
-            filled(scenario, config, FILLED, make)
-        }
-    };
-    ($at:ident, $module:ident, FilledResolved) => {
-        |_, scenario, config| {
-            copied!($at::$module, Resolved);
-            filled(scenario, config, FILLED_RESOLVED, make)
-        }
-    };
-    ($at:ident, $module:ident, ReckonedCl) => {
-        |scene, scenario, config| {
-            let (entries, egress) = (scene::SHORT_BUFFER.into(), scene.egress_entries().into());
-            let pops = $at::$module::hidden_pops(entries, egress, scenario.stores.into());
-            let pops = pops.expect("it has a store buffer");
-            let make = |n| {
-                let policy = Bounded::<Simulated>::new(promise::delta(pops)).expect(FITS);
-                ChaseLev::<u64, _, Simulated>::starting_at(policy, n, 0).expect(POWER)
-            };
-            let policy = Policy::Bounded { delta: pops, fill: false };
-            deque(scenario, config, spec(Algorithm::ChaseLev, policy), make)
-        }
-    };
-    ($at:ident, $module:ident, Biased) => {
-        |_, scenario, config| {
-            use $at::$module::Biased as Made;
-            let make = |n| {
-                let policy = Asymmetric::<Simulated>::new();
-                Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER)
-            };
-            deque(scenario, config, spec(Algorithm::Biased, Policy::Asymmetric), make)
-        }
-    };
-    ($at:ident, $module:ident, Injector) => {
-        |_, scenario, config| {
-            /// The copy, as the model wants it.
-            struct Made($at::$module::Injector<u64, Simulated, 1>);
-            impl Injecting for Made {
-                fn push(&self, task: u64) {
-                    self.0.push(task);
-                }
-
-                fn steal(&self) -> Steal<u64> {
-                    self.0.steal()
-                }
-            }
-            let make =
-                |n| Made($at::$module::Injector::with_capacity(n).expect(POWER).with_patience(1));
-            let specification = spec(Algorithm::Injector, Policy::Full);
-            explore(&config.clone().against(specification), &shared::injector(scenario, make))
-        }
-    };
-    ($at:ident, $module:ident, The) => {
-        with!($at::$module::The, Full, Algorithm::The, Policy::Full)
-    };
-    ($at:ident, $module:ident, AsymmetricThe) => {
-        with!($at::$module::The, Asymmetric::<Simulated>::new(), Algorithm::The, Policy::Asymmetric)
-    };
-    ($at:ident, $module:ident, FfThe) => {
-        with!($at::$module::The, bounded(), Algorithm::The, BOUNDED)
-    };
-    ($at:ident, $module:ident, Thep) => {
-        with!($at::$module::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded)
-    };
-    ($at:ident, $module:ident, FfThep) => {
-        with!($at::$module::Thep, bounded(), Algorithm::Thep, BOUNDED)
-    };
-    ($at:ident, $module:ident, Split) => {
-        sized!($at::$module::Split, Algorithm::Split)
-    };
-    ($at:ident, $module:ident, Exposed) => {
-        exposed!($at::$module::Split, Simulated)
-    };
-    ($at:ident, $module:ident, FencedExposed) => {
-        exposed!($at::$module::Split, WithoutBarrier)
-    };
-    ($at:ident, $module:ident, Fifo) => {
-        sized!($at::$module::Fifo, Algorithm::Fifo, starting_at(0))
-    };
-    ($at:ident, $module:ident, ClosedFifo) => {
-        |_, scenario, config| {
-            use $at::$module::Fifo as Made;
-            let make = |n| Made::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER);
-            deque(scenario, config, spec(Algorithm::ClosedFifo, Policy::Full), make)
-        }
-    };
-    ($at:ident, $module:ident, IdempotentLifo) => {
-        sized!($at::$module::IdempotentLifo, Algorithm::IdempotentLifo)
-    };
-    ($at:ident, $module:ident, IdempotentFifo) => {
-        sized!($at::$module::IdempotentFifo, Algorithm::IdempotentFifo)
-    };
-    ($at:ident, $module:ident, IdempotentDeque) => {
-        sized!($at::$module::IdempotentDeque, Algorithm::IdempotentDeque)
-    };
-    ($at:ident, $module:ident, Private) => {
-        plain!($at::$module::Private, Algorithm::Private)
-    };
-    ($at:ident, $module:ident, Mutex) => {
-        plain!($at::$module::Mutex, Algorithm::Mutex)
-    };
-    ($at:ident, $module:ident, Salsa) => {
-        |scene, scenario, config| {
-            let make =
-                |chunk| $at::$module::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk);
-            pool(scene, scenario, config, make)
-        }
-    };
-    ($at:ident, $module:ident, DisplacedSalsa) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |chunk| {
-                $at::$module::Salsa::<u32, Simulated, _>::with_fences(chunk, promise::displacing)
-            })
-        }
-    };
-    ($at:ident, $module:ident, SalsaCas) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |chunk| {
-                $at::$module::SalsaCas::<u32, Simulated>::new(chunk)
-            })
-        }
-    };
-    ($at:ident, $module:ident, Forks) => {
-        |scene, scenario, config| {
-            poach_models::stack_of_forks!(Made, crate::$at::$module);
-            explore(config, &forks::<Made>(scenario, scene.exposes()))
-        }
-    };
-    ($at:ident, $module:ident, FencedForks) => {
-        |scene, scenario, config| {
-            poach_models::stack_of_forks!(Made, crate::$at::$module, WithoutBarrier);
-            explore(config, &forks::<Made>(scenario, scene.exposes()))
-        }
-    };
-    ($at:ident, baselines, ConcBag) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |chunk| {
-                $at::baselines::ConcBag::<u32, Simulated>::new(chunk)
-            })
-        }
-    };
-    ($at:ident, baselines, EagerBag) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |chunk| {
-                $at::baselines::ConcBag::<u32, Simulated>::with_retention(
-                    chunk,
-                    $at::baselines::Retention::NONE,
-                )
-            })
-        }
-    };
-    ($at:ident, baselines, WsMsq) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |_| $at::baselines::WsMsq::<u32, Simulated>::new())
-        }
-    };
-    ($at:ident, baselines, WsLifo) => {
-        |scene, scenario, config| {
-            pool(scene, scenario, config, |_| $at::baselines::WsLifo::<u32, Simulated>::new())
-        }
-    };
 }
 
 /// A deque: its history is checked, or under C11 what was taken in the end.
@@ -460,8 +269,6 @@ macro_rules! plain {
     };
 }
 
-include!(concat!(env!("OUT_DIR"), "/mutants.rs"));
-
 impl Queue {
     /// How often the client stores between two pops. THEP's owner makes a store of its own.
     fn stores(self) -> u32 {
@@ -469,51 +276,145 @@ impl Queue {
         u32::from(matches!(self, FfCl | Resolved | FfThe | ReckonedCl))
     }
 
-    fn original(self) -> Run {
+    /// How it is played: the queue with the bug that [`chosen`] says.
+    fn run(self) -> Run {
         match self {
-            Queue::ChaseLev => subject!(poach_deque, chase_lev, ChaseLev),
-            Queue::AsymmetricCl => subject!(poach_deque, chase_lev, AsymmetricCl),
-            Queue::FfCl => subject!(poach_deque, chase_lev, FfCl),
-            Queue::Resolved => subject!(poach_deque, chase_lev, Resolved),
-            Queue::FilledCl => subject!(poach_memory, order, FilledCl),
-            Queue::FilledResolved => subject!(poach_memory, order, FilledResolved),
-            Queue::ReckonedCl => subject!(poach_memory, delta, ReckonedCl),
-            Queue::Biased => subject!(poach_deque, biased, Biased),
-            Queue::The => subject!(poach_deque, the, The),
-            Queue::AsymmetricThe => subject!(poach_deque, the, AsymmetricThe),
-            Queue::FfThe => subject!(poach_deque, the, FfThe),
-            Queue::Thep => subject!(poach_deque, thep, Thep),
-            Queue::FfThep => subject!(poach_deque, thep, FfThep),
-            Queue::Split => subject!(poach_deque, split, Split),
-            Queue::Exposed => subject!(poach_deque, split, Exposed),
-            Queue::Forks => |scene, scenario, config| {
-                poach_models::stack_of_forks!(Made, poach_deque::split);
-                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            Queue::ChaseLev => {
+                with!(crate::chase_lev::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full)
+            }
+            Queue::AsymmetricCl => with!(
+                crate::chase_lev::ChaseLev,
+                Asymmetric::<Simulated>::new(),
+                Algorithm::ChaseLev,
+                Policy::Asymmetric
+            ),
+            Queue::FfCl => {
+                with!(crate::chase_lev::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED)
+            }
+            Queue::Resolved => {
+                with!(crate::chase_lev::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
+            }
+            Queue::FilledCl => |_, scenario, config| {
+                copied!(crate::order, Bounded);
+                filled(scenario, config, FILLED, make)
             },
-            Queue::FencedExposed => subject!(poach_deque, split, FencedExposed),
-            Queue::FencedForks => |scene, scenario, config| {
-                poach_models::stack_of_forks!(Made, poach_deque::split, WithoutBarrier);
-                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            Queue::FilledResolved => |_, scenario, config| {
+                copied!(crate::order, Resolved);
+                filled(scenario, config, FILLED_RESOLVED, make)
             },
-            Queue::Private => subject!(poach_deque, private, Private),
-            Queue::Fifo => subject!(poach_deque, fifo, Fifo),
-            Queue::ClosedFifo => subject!(poach_deque, fifo, ClosedFifo),
-            Queue::Mutex => subject!(poach_deque, mutex, Mutex),
-            Queue::Injector => subject!(poach_deque, injector, Injector),
-            Queue::IdempotentLifo => subject!(poach_deque, idempotent, IdempotentLifo),
-            Queue::IdempotentFifo => subject!(poach_deque, idempotent, IdempotentFifo),
-            Queue::IdempotentDeque => subject!(poach_deque, idempotent, IdempotentDeque),
-            Queue::Salsa => subject!(poach_pool, salsa, Salsa),
-            Queue::DisplacedSalsa => subject!(poach_pool, salsa, DisplacedSalsa),
-            Queue::SalsaCas => subject!(poach_pool, salsa, SalsaCas),
-            Queue::ConcBag => subject!(poach_pool, baselines, ConcBag),
-            Queue::EagerBag => |scene, scenario, config| {
+            Queue::ReckonedCl => |scene, scenario, config| {
+                let (entries, egress) = (scene::SHORT_BUFFER.into(), scene.egress_entries().into());
+                let pops = crate::reckoned::hidden_pops(entries, egress, scenario.stores.into());
+                let pops = pops.expect("it has a store buffer");
+                let make = |n| {
+                    let policy = Bounded::<Simulated>::new(promise::delta(pops)).expect(FITS);
+                    ChaseLev::<u64, _, Simulated>::starting_at(policy, n, 0).expect(POWER)
+                };
+                let policy = Policy::Bounded { delta: pops, fill: false };
+                deque(scenario, config, spec(Algorithm::ChaseLev, policy), make)
+            },
+            Queue::Biased => |_, scenario, config| {
+                use crate::biased::Biased as Made;
+                let make = |n| {
+                    let policy = Asymmetric::<Simulated>::new();
+                    Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER)
+                };
+                deque(scenario, config, spec(Algorithm::Biased, Policy::Asymmetric), make)
+            },
+            Queue::Injector => |_, scenario, config| {
+                /// The copy, as the model wants it.
+                struct Made(crate::injector::Injector<u64, Simulated, 1>);
+                impl Injecting for Made {
+                    fn push(&self, task: u64) {
+                        self.0.push(task);
+                    }
+
+                    fn steal(&self) -> Steal<u64> {
+                        self.0.steal()
+                    }
+                }
+                let make = |n| {
+                    Made(crate::injector::Injector::with_capacity(n).expect(POWER).with_patience(1))
+                };
+                let specification = spec(Algorithm::Injector, Policy::Full);
+                explore(&config.clone().against(specification), &shared::injector(scenario, make))
+            },
+            Queue::The => with!(crate::the::The, Full, Algorithm::The, Policy::Full),
+            Queue::AsymmetricThe => with!(
+                crate::the::The,
+                Asymmetric::<Simulated>::new(),
+                Algorithm::The,
+                Policy::Asymmetric
+            ),
+            Queue::FfThe => with!(crate::the::The, bounded(), Algorithm::The, BOUNDED),
+            Queue::Thep => with!(crate::thep::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded),
+            Queue::FfThep => with!(crate::thep::Thep, bounded(), Algorithm::Thep, BOUNDED),
+            Queue::Split => sized!(crate::split::Split, Algorithm::Split),
+            Queue::Exposed => exposed!(crate::split::Split, Simulated),
+            Queue::FencedExposed => exposed!(crate::split::Split, WithoutBarrier),
+            Queue::Fifo => sized!(crate::fifo::Fifo, Algorithm::Fifo, starting_at(0)),
+            Queue::ClosedFifo => |_, scenario, config| {
+                use crate::fifo::Fifo as Made;
+                let make = |n| Made::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER);
+                deque(scenario, config, spec(Algorithm::ClosedFifo, Policy::Full), make)
+            },
+            Queue::IdempotentLifo => {
+                sized!(crate::idempotent::IdempotentLifo, Algorithm::IdempotentLifo)
+            }
+            Queue::IdempotentFifo => {
+                sized!(crate::idempotent::IdempotentFifo, Algorithm::IdempotentFifo)
+            }
+            Queue::IdempotentDeque => {
+                sized!(crate::idempotent::IdempotentDeque, Algorithm::IdempotentDeque)
+            }
+            Queue::Private => plain!(crate::private::Private, Algorithm::Private),
+            Queue::Mutex => plain!(crate::mutex::Mutex, Algorithm::Mutex),
+            Queue::Salsa => |scene, scenario, config| {
+                let make = |chunk| {
+                    crate::salsa::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk)
+                };
+                pool(scene, scenario, config, make)
+            },
+            Queue::DisplacedSalsa => |scene, scenario, config| {
                 pool(scene, scenario, config, |chunk| {
-                    ConcBag::<u32, Simulated>::with_retention(chunk, Retention::NONE)
+                    crate::salsa::Salsa::<u32, Simulated, _>::with_fences(
+                        chunk,
+                        promise::displacing,
+                    )
                 })
             },
-            Queue::WsMsq => subject!(poach_pool, baselines, WsMsq),
-            Queue::WsLifo => subject!(poach_pool, baselines, WsLifo),
+            Queue::SalsaCas => |scene, scenario, config| {
+                pool(scene, scenario, config, |chunk| {
+                    crate::salsa::SalsaCas::<u32, Simulated>::new(chunk)
+                })
+            },
+            Queue::Forks => |scene, scenario, config| {
+                poach_models::stack_of_forks!(Made, crate::split);
+                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            },
+            Queue::FencedForks => |scene, scenario, config| {
+                poach_models::stack_of_forks!(Made, crate::split, WithoutBarrier);
+                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            },
+            Queue::ConcBag => |scene, scenario, config| {
+                pool(scene, scenario, config, |chunk| {
+                    crate::baselines::ConcBag::<u32, Simulated>::new(chunk)
+                })
+            },
+            Queue::EagerBag => |scene, scenario, config| {
+                pool(scene, scenario, config, |chunk| {
+                    crate::baselines::ConcBag::<u32, Simulated>::with_retention(
+                        chunk,
+                        crate::baselines::Retention::NONE,
+                    )
+                })
+            },
+            Queue::WsMsq => |scene, scenario, config| {
+                pool(scene, scenario, config, |_| crate::baselines::WsMsq::<u32, Simulated>::new())
+            },
+            Queue::WsLifo => |scene, scenario, config| {
+                pool(scene, scenario, config, |_| crate::baselines::WsLifo::<u32, Simulated>::new())
+            },
         }
     }
 }
@@ -549,19 +450,21 @@ impl Mutant {
     ///
     /// # Panics
     ///
-    /// If the build script has not made this mutant.
+    /// If the mutant is not in the table.
     pub fn run(&self) -> Report {
-        let made = RUNS.iter().find(|(name, _)| *name == self.name);
-        let (_, run) = made.expect("the build script makes every mutant of the table");
+        let number = mutants().position(|mutant| mutant.name == self.name);
+        CHOSEN.set(number.expect("it is in the table"));
         // Its search ends where it is caught, so that it may go further than that of the original.
         let machine = self.scene.machine();
         let config = Config { max_executions: machine.max_executions.max(MOST), ..machine };
-        run(self.scene, &self.scenario(), &config)
+        let report = self.queue.run()(self.scene, &self.scenario(), &config);
+        CHOSEN.set(usize::MAX);
+        report
     }
 
-    /// Explores the source as it is.
+    /// Explores the queue with no mutant chosen.
     pub fn original(&self) -> Report {
-        self.queue.original()(self.scene, &self.scenario(), &self.scene.machine())
+        self.queue.run()(self.scene, &self.scenario(), &self.scene.machine())
     }
 
     fn scenario(&self) -> Scenario {

@@ -43,13 +43,6 @@ pub struct Mutant {
     pub caught: Caught,
 }
 
-impl Mutant {
-    /// The mutant's module.
-    pub fn module(&self) -> String {
-        self.name.replace('-', "_")
-    }
-}
-
 /// A queue with its policy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs, reason = "they are called as everywhere else")]
@@ -128,13 +121,6 @@ impl Queue {
             Queue::Salsa | Queue::DisplacedSalsa | Queue::SalsaCas => "pool/src/salsa",
             Queue::ConcBag | Queue::EagerBag | Queue::WsMsq | Queue::WsLifo => "pool/src/baselines",
         }
-    }
-
-    /// The module that the file or the folder is.
-    pub fn module(self) -> &'static str {
-        let path = self.source();
-        let name = path.rsplit('/').next().unwrap_or(path);
-        name.strip_suffix(".rs").unwrap_or(name)
     }
 }
 
