@@ -302,7 +302,7 @@ fn bounds_are_numbers() {
     use poach_deque::split::{Bounds, Claim};
     let bounds = Bounds::<poach_memory::Machine>::new(u32::MAX);
     assert_eq!(bounds.claim(|_| 9), Claim::Empty);
-    bounds.share(u32::MAX, 2);
+    assert!(bounds.share(u32::MAX, 2) && !bounds.share(u32::MAX, 3));
     assert_eq!(bounds.claim(|shared| shared - 1), Claim::Taken { first: u32::MAX, count: 2 });
     assert_eq!((bounds.tail(), bounds.shared(), bounds.empty_at()), (1, 1, None));
     assert_eq!(bounds.take_back(), Some(1));

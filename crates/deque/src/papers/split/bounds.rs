@@ -142,15 +142,6 @@ impl<M: Memory> Bounds<M> {
         unpack(self.word.fetch_add(0, Ordering::AcqRel)).0
     }
 
-    /// The owner moves `split` from where it stands up to `to`: tasks below `to` are now shared.
-    ///
-    /// Wait-free: one locked addition, which leaves `tail` as thieves have made it.
-    #[inline]
-    pub fn share(&self, from: u32, to: u32) {
-        // Release: hands the slots below `to` over to the claims that follow.
-        self.word.fetch_add(u64::from(to.wrapping_sub(from)) << 32, Ordering::Release);
-    }
-
     /// The owner takes shared tasks back, the younger half of them (at least one), and returns the
     /// new `split`; `None` if thieves have claimed them all.
     ///
@@ -252,15 +243,16 @@ impl<M: Memory> Bounds<M> {
         }
     }
 
-    /// [`share`](Bounds::share) for an owner whose split thieves may move: fails if one has.
+    /// The owner moves `split` from `from` up to `to`: tasks below `to` are now shared. Whether it did: a thief that has
+    /// exposed tasks has moved the split.
     ///
     /// Lock-free.
-    pub(super) fn share_if(&self, from: u32, to: u32) -> bool {
+    pub fn share(&self, from: u32, to: u32) -> bool {
         // Relaxed: validated by the compare-and-swap.
         self.share_from(self.word.load(Ordering::Relaxed), from, to)
     }
 
-    /// [`share_if`](Bounds::share_if) for an owner that was asked: whoever asked has found nothing shared, so the word is not looked
+    /// [`share`](Bounds::share) for an owner that was asked: whoever asked has found nothing shared, so the word is not looked
     /// at first. That would have it come from the thieves' cache to be read, and once more to be written.
     pub(super) fn answer(&self, from: u32, to: u32) -> bool {
         self.share_from(pack(from, from), from, to)
@@ -273,7 +265,7 @@ impl<M: Memory> Bounds<M> {
             if split != from {
                 return false;
             }
-            // Release: as `share`.
+            // Release: hands the slots below `to` over to the claims that follow.
             match self.word.compare_exchange(
                 seen,
                 pack(tail, to),
@@ -296,7 +288,7 @@ mod tests {
     fn claims_run_from_the_oldest_to_the_split() {
         let bounds = Bounds::<Machine>::new(0);
         assert_eq!(bounds.claim(|_| 1), Claim::Empty);
-        bounds.share(0, 3);
+        assert!(bounds.share(0, 3));
         assert_eq!(bounds.claim(|_| 1), Claim::Taken { first: 0, count: 1 });
         assert_eq!(bounds.claim(|shared| shared), Claim::Taken { first: 1, count: 2 });
         assert_eq!(bounds.claim(|_| 1), Claim::Empty);
@@ -305,7 +297,7 @@ mod tests {
     #[test]
     fn the_owner_takes_back_the_younger_half_and_never_less_than_one() {
         let bounds = Bounds::<Machine>::new(0);
-        bounds.share(0, 5);
+        assert!(bounds.share(0, 5));
         assert_eq!(bounds.take_back(), Some(2));
         assert_eq!(bounds.take_back(), Some(1));
         assert_eq!(bounds.take_back(), Some(0));
@@ -326,7 +318,7 @@ mod tests {
         assert_eq!(bounds.settle(), 7);
         assert!(!bounds.end_exposure(exposure, 1));
         assert_eq!(bounds.shared(), 0);
-        bounds.share(7, 8);
+        assert!(bounds.share(7, 8));
         assert!(bounds.begin_exposure().is_none());
     }
 
@@ -334,7 +326,7 @@ mod tests {
     fn indices_wrap_without_a_carry_between_the_halves() {
         let start = u32::MAX - 1;
         let bounds = Bounds::<Machine>::new(start);
-        bounds.share(start, start.wrapping_add(4));
+        assert!(bounds.share(start, start.wrapping_add(4)));
         assert_eq!(bounds.shared(), 4);
         for step in 0..3 {
             let first = start.wrapping_add(step);

@@ -19,7 +19,7 @@
 //! an index is the owner's, if it has compared its head with the request, or settled: see `sharing`, "Exposure".
 //!
 //! A claimed index is copied and marked as `ring` says, which asks for two things. What the owner wrote must be
-//! visible to the claim. If the owner has shared the index, `share_if` releases and a claim acquires. If a thief has
+//! visible to the claim. If the owner has shared the index, `share` releases and a claim acquires. If a thief has
 //! exposed it, that one has acquired a head above the index: each store of the head releases, those
 //! of pops too, since a thief may see a task by the head that a pop of the one above has left. And a thief that
 //! claims an index pushed after the ring was exchanged must see the new ring: it does, since the share came later
@@ -437,7 +437,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Drop for Split<T, M, 
     fn drop(&mut self) {
         let bounds = &self.shared.thieves.sharing.bounds;
         // It fails only if a thief has exposed tasks meanwhile.
-        while !bounds.share_if(bounds.settle(), self.shared.head() as u32) {}
+        while !bounds.share(bounds.settle(), self.shared.head() as u32) {}
     }
 }
 

@@ -308,7 +308,7 @@ impl<M: Memory> Sharing<M> {
             }
             M::full();
             if split != head {
-                if self.bounds.share_if(split, head) {
+                if self.bounds.share(split, head) {
                     return true;
                 }
             } else if self.bounds.settle() == split {
