@@ -62,6 +62,7 @@ use core::fmt;
 use core::marker::PhantomData;
 
 pub use faces::{crossbeam, st3};
+pub(crate) use ours::pacing;
 pub use ours::{biased, fifo, injector};
 pub use papers::{chase_lev, idempotent, private, split, the, thep};
 pub(crate) use papers::{lap, owner_line};

@@ -3,3 +3,4 @@
 pub mod biased;
 pub mod fifo;
 pub mod injector;
+pub(crate) mod pacing;

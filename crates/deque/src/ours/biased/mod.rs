@@ -75,22 +75,13 @@ use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word
 
 use crate::handles::handles;
 use crate::owned::Owned;
+use crate::pacing::LOOKS;
+use crate::pacing::biased::{LONGEST, POP, SHORTEST};
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
 use crate::{ExactlyOnce, OutOfMemory, Owner};
 
 /// Above any index: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
-
-/// How often a thief looks whether the owner has opened something, before it pays for a barrier.
-const LOOKS: u32 = 64;
-
-/// Pushes for which an owner is eager after it was away, the first time; each time without an answer in between it is twice as
-/// many, up to `LONGEST`: what they cost more then is about what a thief's looks and barrier cost.
-const SHORTEST: u32 = 64;
-const LONGEST: u32 = 1 << 14;
-
-/// How many eager pushes an eager pop is worth: it has a compare-and-swap.
-const POP: u32 = 8;
 
 // In this order: see `Fifo::ends`.
 #[repr(C)]

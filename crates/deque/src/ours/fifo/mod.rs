@@ -91,18 +91,10 @@ use poach_memory::{Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad
 
 use crate::handles::handles;
 use crate::owned::Owned;
+use crate::pacing::LOOKS;
+use crate::pacing::fifo::{LONGEST, SHORTEST, WORTH};
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
 use crate::{ExactlyOnce, OutOfMemory};
-
-/// How often a thief looks whether the owner has opened the queue, before it pays for a barrier.
-const LOOKS: u32 = 64;
-
-/// Pops with no thief between them after which the owner closes an open queue; twice as many, up to `LONGEST`, if it soon has to open it.
-const SHORTEST: u32 = 32;
-const LONGEST: u32 = 1 << 14;
-
-/// Pops of a closed queue that were worth closing it: their exchanges take about as long as a thief's looks and barrier.
-const WORTH: u64 = 1024;
 
 /// The bits of `head` below the index. An index has 62 bits: the first is below 2^32, and 2^62 pushes take a century.
 const OPEN: u64 = 1;

@@ -5,40 +5,9 @@ use std::sync::Arc;
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
 use super::{Fifo, ONE, OPEN, Shared, Thief, above, index_of, opened};
+use crate::pacing::fifo::{Distance, FOR_HALF, FOR_ONE, FOR_SEVERAL, LONGEST_PACE, LOST, SLOW};
 use crate::ring::{Claimed, Rings};
 use crate::{Owner, Steal};
-
-/// When a thief waits for the owner to get ahead, and for what: see "Distance". What each number gave is in `docs/notebook/deque.md`.
-#[derive(Clone, Copy)]
-struct Distance {
-    /// A thief that has a pace waits if there are fewer tasks than these.
-    near: i64,
-    /// How many tasks are to come in while it waits.
-    enough: u64,
-    /// The first pace, in pauses. While a cache line is on its way from the owner nothing seems to come in, and a pace that is too short for that
-    /// is given up.
-    first: u64,
-}
-
-/// For a single theft. Nobody but thieves moves `head` while the owner pushes. A thief of single tasks that waits too long misses that time. It
-/// then takes its tasks between the owner's pops, where each theft waits for the line of `head` and makes the owner wait for it.
-const FOR_ONE: Distance = Distance { near: 32, enough: 64, first: 4 };
-
-/// For a claim of so many at most.
-const FOR_SEVERAL: Distance = Distance { near: 32, enough: 128, first: 4 };
-
-/// For a claim of half of what is there. If there are few it is soon back for the half of the rest.
-const FOR_HALF: Distance = Distance { near: 128, enough: 192, first: 16 };
-
-/// The longest wait, in pauses: twelve microseconds.
-const LONGEST_PACE: u64 = 512;
-
-/// An owner that pushes or pops less than once in so many pauses does not wait for cache lines, and thieves do not wait for it.
-const SLOW: u64 = 4;
-
-/// Pauses of a thief after an exchange over a single task that it has lost: under a microsecond. In that time the owner takes some
-/// tasks without the thief's request for the line of `head`.
-const LOST: u32 = 16;
 
 impl<T, M: Memory> Shared<T, M> {
     /// Claims as many of the oldest tasks as `want` says of their number; `Empty` if it wants none.

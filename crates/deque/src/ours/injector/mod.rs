@@ -103,21 +103,12 @@ use poach_memory::{
     Asymmetric, CachePadded, Cell, Machine, Memory, Ordering, Pointer, StoreLoad, Word,
 };
 
+use crate::pacing::injector::{AHEAD, BLOCK, PATIENCE};
 use crate::ring::{NoMemory, check_capacity};
 use crate::{CapacityError, OutOfMemory};
 pub(crate) use batch::Batch;
 use chain::{Block, Chain, Place, Slot};
 use waits::Waits;
-
-/// Slots of a block.
-const BLOCK: usize = 64;
-
-/// For how many pauses of the processor a thief waits for a push that has begun, before it contests the slot: some microseconds, as
-/// its barrier takes. A push has a few instructions left there, unless its thread has lost the processor.
-const PATIENCE: u32 = 200;
-
-/// The slot whose push makes the next block: late enough that thieves have given memory back, early enough for its cache lines to come.
-const AHEAD: usize = 8;
 
 /// A queue that all threads share by reference.
 ///

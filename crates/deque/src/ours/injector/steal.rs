@@ -5,20 +5,8 @@ use poach_memory::{Memory, Ordering, Pointer, StoreLoad, Word};
 use super::{
     Batch, Block, CONTESTED, Chain, Injector, Place, contested, decided, index_of, open, written,
 };
+use crate::pacing::injector::{ENOUGH, FIRST_PACE, LONGEST_PACE, LOST, NEAR};
 use crate::{Owner, Steal};
-
-/// A thief of a task that keeps its distance knows of this many tickets above the head, or waits: two cache lines of small tasks.
-const NEAR: u64 = 8;
-
-/// How many tasks are to come in while a thief waits.
-const ENOUGH: u64 = 32;
-
-/// The first and the longest wait, in pauses: a microsecond or a few.
-const FIRST_PACE: u32 = 4;
-const LONGEST_PACE: u64 = 64;
-
-/// For how many pauses a thief waits that has lost an exchange.
-const LOST: u32 = 64;
 
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Takes the oldest task.

@@ -7,11 +7,7 @@
 
 use poach_memory::Memory;
 
-/// The first wait, in pauses of the processor: on one whose pause takes 23 ns, as long as 500 pushes of one thread.
-const SHORTEST: u32 = 128;
-
-/// The longest.
-const LONGEST: u32 = 1024;
+use crate::pacing::injector::{FIRST_WAIT, LONGEST_WAIT};
 
 /// The waits of one push.
 pub(super) struct Waits {
@@ -21,7 +17,7 @@ pub(super) struct Waits {
 
 impl Waits {
     pub(super) fn new() -> Self {
-        Waits { pauses: SHORTEST, has_waited: false }
+        Waits { pauses: FIRST_WAIT, has_waited: false }
     }
 
     /// Gives the processor away, since thieves or other pushers may have none; then waits, twice as long each time.
@@ -31,7 +27,7 @@ impl Waits {
         for _ in 0..M::patience(self.pauses) {
             M::pause();
         }
-        self.pauses = (2 * self.pauses).min(LONGEST);
+        self.pauses = (2 * self.pauses).min(LONGEST_WAIT);
     }
 
     /// An exchange was lost: waits, unless it was the first after a wait.
@@ -54,12 +50,12 @@ mod tests {
     fn a_push_waits_at_each_second_loss_and_twice_as_long_up_to_the_longest() {
         let mut waits = Waits::new();
         let lost = |waits: &mut Waits| Told::waits(|| waits.lost::<Told>());
-        let mut pauses = SHORTEST;
+        let mut pauses = FIRST_WAIT;
         for _ in 0..6 {
             assert_eq!((lost(&mut waits), lost(&mut waits)), ((pauses, 1), (0, 0)));
-            pauses = (2 * pauses).min(LONGEST);
+            pauses = (2 * pauses).min(LONGEST_WAIT);
         }
-        assert_eq!(pauses, LONGEST);
+        assert_eq!(pauses, LONGEST_WAIT);
     }
 
     /// How a push waits that has read `tickets` at 0, of an injector with blocks of two slots into which others have pushed since.
@@ -75,7 +71,7 @@ mod tests {
     #[test]
     fn a_push_waits_that_has_lost_or_whose_block_is_behind() {
         assert_eq!(waits_after(0), (0, 0));
-        assert_eq!(waits_after(1), (SHORTEST, 1), "in the same block: its exchange is lost");
-        assert_eq!(waits_after(3), (SHORTEST, 1), "in a block before that of the hint");
+        assert_eq!(waits_after(1), (FIRST_WAIT, 1), "in the same block: its exchange is lost");
+        assert_eq!(waits_after(3), (FIRST_WAIT, 1), "in a block before that of the hint");
     }
 }
