@@ -4,8 +4,8 @@
 use std::hint::black_box;
 
 use poach_deque::{
-    AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Private,
-    ResolvedCl, Split, The, Thep,
+    AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo,
+    PrivateDeque, ResolvedCl, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, Delta, Full, Machine, Resolved};
 
@@ -25,7 +25,7 @@ owner_paths! {
     free_ff_cl: FfCl<u64>;
     free_resolved: ResolvedCl<u64>;
     free_split: Split<u64>;
-    free_private: Private<u64>;
+    free_private: PrivateDeque<u64>;
     free_idempotent_lifo: IdempotentLifo<u64>;
     free_idempotent_fifo: IdempotentFifo<u64>;
     free_idempotent_deque: IdempotentDeque<u64>;
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     black_box(free_ff_cl(&FfCl::with_policy(Bounded::new(delta)?)));
     black_box(free_resolved(&ResolvedCl::with_policy(Resolved::new(delta)?)));
     black_box(free_split(&Split::new()));
-    black_box(free_private(&Private::new()));
+    black_box(free_private(&PrivateDeque::new()));
     black_box(free_idempotent_lifo(&IdempotentLifo::new()));
     black_box(free_idempotent_fifo(&IdempotentFifo::new()));
     black_box(free_idempotent_deque(&IdempotentDeque::new()));

@@ -13,7 +13,7 @@ use std::hint::black_box;
 
 use poach_deque::{
     AsymmetricCl, Biased, ChaseLev, FfCl, FfThe, Fifo, IdempotentDeque, IdempotentFifo,
-    IdempotentLifo, Mutex, Owner, Private, ResolvedCl, Split, The, Thep, Thief,
+    IdempotentLifo, Mutex, Owner, PrivateDeque, ResolvedCl, Split, The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Bounded, Delta, Resolved};
 
@@ -57,7 +57,7 @@ fn main() {
         "the" => work(&The::new(), &kind, number),
         "ff-the" => work(&FfThe::with_policy(bounded()), &kind, number),
         "thep" => work(&Thep::with_policy(bounded()), &kind, number),
-        "private" => work(&Private::new(), &kind, number),
+        "private" => work(&PrivateDeque::new(), &kind, number),
         "mutex" => work(&Mutex::new(), &kind, number),
         "fifo" => work(&Fifo::new(), &kind, number),
         "idempotent-lifo" => work(&IdempotentLifo::new(), &kind, number),

@@ -24,7 +24,7 @@
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>(_: T) {}
-/// shared(poach_deque::Private::<u32>::new());
+/// shared(poach_deque::PrivateDeque::<u32>::new());
 /// ```
 ///
 /// ```compile_fail,E0277
@@ -49,7 +49,7 @@
 /// sent(poach_deque::The::<u32>::new());
 /// sent(poach_deque::Thep::<u32>::new());
 /// sent(poach_deque::Split::<u32>::new());
-/// sent(poach_deque::Private::<u32>::new());
+/// sent(poach_deque::PrivateDeque::<u32>::new());
 /// sent(poach_deque::IdempotentDeque::<u32>::new());
 /// sent(poach_deque::IdempotentFifo::<u32>::new());
 /// sent(poach_deque::IdempotentLifo::<u32>::new());
@@ -64,7 +64,7 @@ mod owners {}
 /// ```
 ///
 /// ```compile_fail,E0277
-/// poach_deque::Private::<std::rc::Rc<u32>>::new();
+/// poach_deque::PrivateDeque::<std::rc::Rc<u32>>::new();
 /// ```
 ///
 /// ```compile_fail,E0277
@@ -73,7 +73,7 @@ mod owners {}
 ///
 /// ```
 /// poach_deque::Split::<std::sync::Arc<u32>>::new();
-/// poach_deque::Private::<std::sync::Arc<u32>>::new();
+/// poach_deque::PrivateDeque::<std::sync::Arc<u32>>::new();
 /// poach_deque::Mutex::<std::sync::Arc<u32>>::new();
 /// ```
 ///

@@ -10,7 +10,7 @@
 //! | any thread pushes | [`Injector`] |
 //! | you use crossbeam-deque or st3 now | the modules [`crossbeam`] and [`st3`], which have their interfaces |
 //! | running a task twice is harmless | [`IdempotentLifo`], [`IdempotentFifo`], [`IdempotentDeque`] |
-//! | you reproduce a paper | [`The`], [`Thep`], [`ChaseLev`], [`Private`], with the paper's policy |
+//! | you reproduce a paper | [`The`], [`Thep`], [`ChaseLev`], [`PrivateDeque`], with the paper's policy |
 //! | you need something to compare with | [`Mutex`] |
 //!
 //! ```
@@ -76,7 +76,7 @@ pub use mutex::Mutex;
 pub use poach_memory::{
     Asymmetric, Bounded, Delta, Displaced, Full, Resolved, StoreLoad, Unbounded, Unfenced,
 };
-pub use private::Private;
+pub use private::PrivateDeque;
 pub use ring::CapacityError;
 pub use split::Split;
 pub use the::The;
@@ -262,7 +262,7 @@ pub trait Thief<T>: Clone + Send + Sync {
     /// Takes half of the tasks, or as many as the queue gives at once, at least one: returns the oldest and pushes the others to `into`.
     ///
     /// Unless a queue says otherwise this is a sequence of single steals, which ends early where one
-    /// of them fails. `into` may be the owner of this very queue: the tasks then go around. Only a [`Private`] deque
+    /// of them fails. `into` may be the owner of this very queue: the tasks then go around. Only a [`PrivateDeque`] deque
     /// then gives none, and a [`Thep`] must be `into` itself, not within an [`Owner`] of another type, or it waits.
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         let half = self.len().div_ceil(2);

@@ -26,7 +26,7 @@ use core::num::NonZeroU64;
 
 use poach_deque::{
     Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
-    Owner, Private, Split, The, Thep,
+    Owner, PrivateDeque, Split, The, Thep,
 };
 use poach_pool::baselines::ConcBag;
 use poach_pool::baselines::Retention;
@@ -56,7 +56,7 @@ pub enum Algorithm {
     Thep,
     /// [`poach_deque::Split`].
     Split,
-    /// [`poach_deque::Private`].
+    /// [`poach_deque::PrivateDeque`].
     Private,
     /// [`poach_deque::Fifo`], whose owner leaves it open.
     Fifo,
@@ -241,7 +241,9 @@ fn plain(algorithm: Algorithm, scene: &Scene<'_>) -> Report {
     match algorithm {
         Algorithm::Split => scene
             .deque(once, scene.then(), || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
-        Algorithm::Private => scene.deque(once, Then::Stays, Private::<u64, Simulated>::default),
+        Algorithm::Private => {
+            scene.deque(once, Then::Stays, PrivateDeque::<u64, Simulated>::default)
+        }
         Algorithm::Fifo => scene.deque(once, Then::Goes, || {
             Fifo::<u64, Simulated>::with_patience(n, 0, u32::MAX, 0).expect(POWER)
         }),

@@ -14,7 +14,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 
 use anyhow::{Result, ensure};
-use poach_deque::{ChaseLev, Owner, Private, Split, Steal, The, Thep, Thief};
+use poach_deque::{ChaseLev, Owner, PrivateDeque, Split, Steal, The, Thep, Thief};
 use poach_memory::{
     Asymmetric, Bounded, CachePadded, Full, Machine, Memory, Ordering, Resolved, Unbounded,
     Unfenced, Word,
@@ -38,8 +38,8 @@ pub(crate) trait Kind: Sized + 'static {
 
 mod exact {
     use super::{
-        Asymmetric, Bounded, ChaseLev, Full, Owner, Private, Resolved, Split, The, Thep, Unbounded,
-        Unfenced,
+        Asymmetric, Bounded, ChaseLev, Full, Owner, PrivateDeque, Resolved, Split, The, Thep,
+        Unbounded, Unfenced,
     };
 
     /// Queues that are known to hand out each task once.
@@ -59,7 +59,7 @@ mod exact {
         Thep: Full, Bounded, Resolved, Unbounded;
     }
     impl<T: Send> Exact<T> for poach_deque::Mutex<T> {}
-    impl<T: Send> Exact<T> for Private<T> {}
+    impl<T: Send> Exact<T> for PrivateDeque<T> {}
     impl<T: Send> Exact<T> for Split<T> {}
 }
 

@@ -4,7 +4,7 @@ use std::num::{NonZero, NonZeroU64};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use anyhow::{Context as _, Result, ensure};
-use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, Private, ResolvedCl, The, Thep};
+use poach_deque::{AsymmetricCl, ChaseLev, FfCl, FfThe, PrivateDeque, ResolvedCl, The, Thep};
 use poach_memory::{
     Asymmetric, Bounded, CachePadded, Delta, Machine, Resolved, Unbounded, Unfenced,
 };
@@ -359,7 +359,7 @@ kinds! {
     pub(crate) FfClKind = "ff-cl": FfCl<Job<Self>>, ChaseLev::with_policy(Bounded::new(delta()?)?);
     pub(crate) AsymmetricClKind = "asymmetric-cl": AsymmetricCl<Job<Self>>, ChaseLev::with_policy(Asymmetric::new());
     pub(crate) ResolvedKind = "resolved": ResolvedCl<Job<Self>>, ChaseLev::with_policy(Resolved::new(delta()?)?);
-    pub(crate) PrivateKind = "private": Private<Job<Self>, Machine>, Private::new();
+    pub(crate) PrivateKind = "private": PrivateDeque<Job<Self>, Machine>, PrivateDeque::new();
     pub(crate) SplitQueueKind = "split-queue": poach_deque::Split<Job<Self>, Machine>, poach_deque::Split::new();
 }
 

@@ -83,9 +83,9 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 /// | [`steal`](Thief::steal) | waits for the owner's next push or pop, or gives up with `Retry` | two compare-and-swaps |
 ///
 /// ```
-/// use poach_deque::{Private, Steal};
+/// use poach_deque::{PrivateDeque, Steal};
 ///
-/// let owner: Private<u32> = Private::new();
+/// let owner: PrivateDeque<u32> = PrivateDeque::new();
 /// owner.push(0);
 /// owner.push(1);
 /// let thief = owner.thief();
@@ -103,28 +103,28 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 ///     assert_eq!(asked.join().unwrap(), Steal::Success(0));
 /// });
 /// ```
-pub struct Private<T, M: Memory = Machine> {
+pub struct PrivateDeque<T, M: Memory = Machine> {
     tasks: M::Cell<VecDeque<T>>,
     shared: Arc<Shared<T, M>>,
     not_sync: PhantomData<core::cell::Cell<()>>,
 }
 
 // SAFETY: the tasks go with their owner, which may be sent as they may.
-unsafe impl<T: Send, M: Memory> Send for Private<T, M> {}
+unsafe impl<T: Send, M: Memory> Send for PrivateDeque<T, M> {}
 
-/// A thief's handle to a [`Private`] deque. It may outlive the owner, and finds nothing then.
+/// A thief's handle to a [`PrivateDeque`] deque. It may outlive the owner, and finds nothing then.
 pub struct Thief<T, M: Memory = Machine> {
     shared: Arc<Shared<T, M>>,
 }
 
-impl<T: Send> Private<T> {
+impl<T: Send> PrivateDeque<T> {
     /// An empty deque.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
-impl<T: Send, M: Memory> Private<T, M> {
+impl<T: Send, M: Memory> PrivateDeque<T, M> {
     #[inline(always)]
     #[expect(clippy::mut_from_ref, reason = "the owner's one reference, made anew in each method")]
     fn tasks(&self) -> &mut VecDeque<T> {
@@ -175,9 +175,9 @@ impl<T: Send, M: Memory> Private<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Default for Private<T, M> {
+impl<T: Send, M: Memory> Default for PrivateDeque<T, M> {
     fn default() -> Self {
-        Private {
+        PrivateDeque {
             not_sync: PhantomData,
             tasks: M::Cell::new(VecDeque::new()),
             shared: Arc::new(Shared {
@@ -189,7 +189,7 @@ impl<T: Send, M: Memory> Default for Private<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for Private<T, M> {
+impl<T: Send, M: Memory> Owner<T> for PrivateDeque<T, M> {
     type Thief = Thief<T, M>;
 
     #[inline]
@@ -220,9 +220,9 @@ impl<T: Send, M: Memory> Owner<T> for Private<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> ExactlyOnce<T> for Private<T, M> {}
+impl<T: Send, M: Memory> ExactlyOnce<T> for PrivateDeque<T, M> {}
 
-impl<T, M: Memory> Drop for Private<T, M> {
+impl<T, M: Memory> Drop for PrivateDeque<T, M> {
     fn drop(&mut self) {
         // Relaxed: a hint. A request that comes later is withdrawn.
         self.shared.told.store(0, Ordering::Relaxed);
@@ -292,9 +292,9 @@ impl<T, M: Memory> Clone for Thief<T, M> {
     }
 }
 
-impl<T, M: Memory> fmt::Debug for Private<T, M> {
+impl<T, M: Memory> fmt::Debug for PrivateDeque<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Private").finish_non_exhaustive()
+        f.debug_struct("PrivateDeque").finish_non_exhaustive()
     }
 }
 
@@ -304,7 +304,7 @@ impl<T, M: Memory> fmt::Debug for Thief<T, M> {
     }
 }
 
-methods!(T; [T: Send, M: Memory] Private<T, M>; [T: Send, M: Memory] Thief<T, M>);
+methods!(T; [T: Send, M: Memory] PrivateDeque<T, M>; [T: Send, M: Memory] Thief<T, M>);
 
 #[cfg(test)]
 mod tests {
@@ -316,7 +316,7 @@ mod tests {
     #[test]
     fn a_task_that_no_thief_comes_for_is_dropped() {
         let alive = Arc::new(());
-        let owner = Private::<Arc<()>>::new();
+        let owner = PrivateDeque::<Arc<()>>::new();
         owner.shared.mailbox.store(ASKED, Ordering::Relaxed);
         owner.push(Arc::clone(&alive));
         assert_eq!(owner.shared.mailbox.load(Ordering::Relaxed), FULL);
@@ -326,9 +326,9 @@ mod tests {
 
     #[test]
     fn a_thief_may_ask_again_whatever_the_answer_was() {
-        let owner = Rc::new(Private::<u32, Told>::default());
+        let owner = Rc::new(PrivateDeque::<u32, Told>::default());
         let thief = owner.thief();
-        let steal = |meanwhile: fn(&Private<u32, Told>)| {
+        let steal = |meanwhile: fn(&PrivateDeque<u32, Told>)| {
             let owner = Rc::clone(&owner);
             Told::at_a_pause(move || meanwhile(&owner));
             thief.steal()
@@ -343,7 +343,7 @@ mod tests {
 
     #[test]
     fn a_thief_looks_so_many_times() {
-        let owner = Private::<u32, Told>::default();
+        let owner = PrivateDeque::<u32, Told>::default();
         owner.push(0);
         let thief = owner.thief();
         let waits = Told::waits(|| assert_eq!(thief.steal(), Steal::Retry));

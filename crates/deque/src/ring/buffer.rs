@@ -1,6 +1,6 @@
 //! The owner's end of a ring.
 
-use core::cell::Cell as Private;
+use core::cell::Cell as StdCell;
 use core::ptr::{self, NonNull};
 use core::slice;
 
@@ -11,13 +11,13 @@ use super::{Claim, NoMemory, Ring, Rings, Slot, Storage, Whole};
 
 /// The owner's view of the ring: which slots are free.
 pub(crate) struct Buffer<T, M: Memory, S: Storage<T> = Whole> {
-    ring: Private<*mut Ring<T, M, S>>,
+    ring: StdCell<*mut Ring<T, M, S>>,
     // The slots and the mask of `ring`, at hand.
-    heads: Private<*const Slot<S::Head, M>>,
-    rests: Private<NonNull<Slot<S::Rest, M>>>,
-    mask: Private<u64>,
-    reclaimed: Private<u64>,
-    limit: Private<u64>,
+    heads: StdCell<*const Slot<S::Head, M>>,
+    rests: StdCell<NonNull<Slot<S::Rest, M>>>,
+    mask: StdCell<u64>,
+    reclaimed: StdCell<u64>,
+    limit: StdCell<u64>,
 }
 
 // SAFETY: it points into a `Rings` that may itself be sent when `T: Send`, and only one thread at a
@@ -32,12 +32,12 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
     /// `ring` lives as long as this has not retired it, and this is its only owner.
     pub(super) unsafe fn new(ring: *mut Ring<T, M, S>, start: u64) -> Self {
         let buffer = Buffer {
-            ring: Private::new(ring),
-            heads: Private::new(ptr::null()),
-            rests: Private::new(NonNull::dangling()),
-            mask: Private::new(0),
-            reclaimed: Private::new(start),
-            limit: Private::new(start),
+            ring: StdCell::new(ring),
+            heads: StdCell::new(ptr::null()),
+            rests: StdCell::new(NonNull::dangling()),
+            mask: StdCell::new(0),
+            reclaimed: StdCell::new(start),
+            limit: StdCell::new(start),
         };
         buffer.enter(ring);
         buffer.raise_limit(start);

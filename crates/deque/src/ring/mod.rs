@@ -110,7 +110,7 @@ mod capacity;
 mod claimed;
 mod storage;
 
-use core::cell::Cell as Private;
+use core::cell::Cell as StdCell;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 
@@ -138,7 +138,7 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     /// exist where thieves have left marks.
     unmarked: u64,
     /// A bit for each slot whose index the owner has finished without telling anyone. Only the owner looks.
-    mine: Box<[Private<u64>]>,
+    mine: Box<[StdCell<u64>]>,
     /// The ring before this one, if the owner still keeps it. Only the owner looks.
     older: M::Pointer<Ring<T, M, S>>,
     /// The tail at which this ring was retired. Only the owner looks.
@@ -167,7 +167,7 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
             marks: M::zeros(capacity).ok_or(NoMemory)?,
             // The marks looked at are those of indices from `reclaimed` on.
             unmarked: reclaimed.wrapping_sub(capacity as u64),
-            mine: array(capacity.div_ceil(64), || Private::new(0))?,
+            mine: array(capacity.div_ceil(64), || StdCell::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
             end: M::Word::new(0),
             needed,
@@ -254,7 +254,7 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
 
     /// The word of `mine` for `index`, and the bit in it. For the owner alone.
     #[inline(always)]
-    fn mine(&self, index: u64) -> (&Private<u64>, u64) {
+    fn mine(&self, index: u64) -> (&StdCell<u64>, u64) {
         let slot = index as usize & (self.heads.len() - 1);
         // In bounds: there is a bit for each slot.
         (&self.mine[slot / 64], 1 << (slot % 64))

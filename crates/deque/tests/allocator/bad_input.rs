@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use poach_deque::{
     AsymmetricCl, CapacityError, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo,
-    Injector, Mutex, OutOfMemory, Owner, Private, Split, Steal, The, Thep,
+    Injector, Mutex, OutOfMemory, Owner, PrivateDeque, Split, Steal, The, Thep,
 };
 use poach_memory::delta::DeltaError;
 use poach_memory::order::Refused;
@@ -91,7 +91,7 @@ fn out_of_memory_on_growth_gives_the_task_back() {
     growth_fails_and_goes_on(&Thep::new());
     growth_fails_and_goes_on(&Split::<_, Machine>::new());
     growth_fails_and_goes_on(&Mutex::<_, Machine>::new());
-    growth_fails_and_goes_on(&Private::<_, Machine>::new());
+    growth_fails_and_goes_on(&PrivateDeque::<_, Machine>::new());
 }
 
 #[test]
@@ -176,7 +176,7 @@ fn a_thief_within_delta_aborts_until_the_owner_is_gone() {
 /// A private deque takes its tasks with it.
 #[test]
 fn a_thief_of_a_private_deque_finds_nothing_after_its_owner() {
-    let queue: Private<u32> = Private::new();
+    let queue: PrivateDeque<u32> = PrivateDeque::new();
     let thief = queue.thief();
     queue.push(1);
     drop(queue);
@@ -186,7 +186,7 @@ fn a_thief_of_a_private_deque_finds_nothing_after_its_owner() {
 /// Nor does it wait for ever for an owner that is the thief itself.
 #[test]
 fn a_steal_from_ones_own_private_deque_gives_up() {
-    let queue: Private<u32> = Private::new();
+    let queue: PrivateDeque<u32> = PrivateDeque::new();
     queue.push(1);
     assert_eq!(queue.thief().steal_half(&queue), Steal::Retry);
     assert_eq!((queue.pop(), queue.pop()), (Some(1), None));

@@ -2,7 +2,7 @@
 
 use poach_deque::{
     AsymmetricCl, Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Private, Split, The, Thep,
+    PrivateDeque, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Full, Machine};
 
@@ -88,7 +88,7 @@ behaviour!(split_beside, |capacity, index| {
     a_thief_outlives_the_owner
     tasks_of_any_size
 ]);
-behaviour!(private, |_, _| Private::<_, Machine>::new(), [
+behaviour!(private, |_, _| PrivateDeque::<_, Machine>::new(), [
     owner_takes_the_youngest
     an_empty_queue_says_so
     grows_past_a_million

@@ -4,7 +4,7 @@
 //! swap; loom lets such a store precede, in the word's order of changes, an exchange that had read what
 //! the store replaces, and so loses tasks that no execution of C11 loses.
 
-use poach_deque::{Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, Private, Split, Steal};
+use poach_deque::{Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, PrivateDeque, Split, Steal};
 use poach_memory::Loom;
 
 use crate::model::{Do, explore, play};
@@ -125,10 +125,10 @@ fn an_idempotent_queue_is_not_exact() {
 
 #[test]
 fn private() {
-    play(Private::<u64, Loom>::default, MEET, 1, 1, true);
+    play(PrivateDeque::<u64, Loom>::default, MEET, 1, 1, true);
 }
 
 #[test]
 fn private_with_two_thieves() {
-    play(Private::<u64, Loom>::default, MEET, 2, 1, true);
+    play(PrivateDeque::<u64, Loom>::default, MEET, 2, 1, true);
 }

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use poach_deque::{
-    AsymmetricCl, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Private,
-    Split, Steal, The, Thep, Thief,
+    AsymmetricCl, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner,
+    PrivateDeque, Split, Steal, The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Machine, Unbounded};
 
@@ -67,7 +67,7 @@ fn thep() {
 #[test]
 fn split_private_and_mutex() {
     once(Split::<_, Machine>::new);
-    once(Private::<_, Machine>::new);
+    once(PrivateDeque::<_, Machine>::new);
     once(Mutex::<_, Machine>::new);
 }
 

@@ -6,7 +6,7 @@
 use poach_deque::{
     Asymmetric, AsymmetricCl, Biased, Bounded, CapacityError, ChaseLev, Delta, FfCl, FfThe, Fifo,
     Full, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, OutOfMemory, Owner,
-    Private, Resolved, ResolvedCl, Split, Steal, StoreLoad, The, Thep, Thief, Unbounded,
+    PrivateDeque, Resolved, ResolvedCl, Split, Steal, StoreLoad, The, Thep, Thief, Unbounded,
 };
 
 /// One thread pushes and pops, another steals: each box comes out once. No trait is imported.
@@ -72,7 +72,7 @@ once! {
     thep_unbounded: Thep::with_policy(Unbounded);
     split: Split::<Box<u64>>::new();
     split_with_capacity: Split::<Box<u64>>::with_capacity(2).unwrap();
-    private: Private::<Box<u64>>::new();
+    private: PrivateDeque::<Box<u64>>::new();
     mutex: Mutex::<Box<u64>>::new();
 }
 

@@ -3,7 +3,7 @@
 
 use poach_deque::{
     AsymmetricCl, Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, Private, Split, The, Thep,
+    Owner, PrivateDeque, Split, The, Thep,
 };
 #[cfg(all(target_os = "linux", not(miri)))]
 use poach_memory::Displaced;
@@ -59,7 +59,7 @@ stress! {
     biased_asymmetric: exactly_once(Biased::with_policy(Asymmetric::new()));
     split: exactly_once(Split::<_, Machine>::new());
     split_even_beside: exactly_once(Split::<_, Machine, (), EvenBeside>::with_context(1, 0, ()).unwrap());
-    private: exactly_once(Private::<_, Machine>::new());
+    private: exactly_once(PrivateDeque::<_, Machine>::new());
     fifo: exactly_once(Fifo::<_, Machine>::new());
     closed_fifo: exactly_once(Fifo::<_, Machine>::with_patience(64, 0, 0, 64).unwrap());
     idempotent_lifo: at_least_once(IdempotentLifo::<_, Machine>::new());

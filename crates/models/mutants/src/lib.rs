@@ -367,7 +367,7 @@ impl Queue {
             Queue::IdempotentDeque => {
                 sized!(crate::idempotent::IdempotentDeque, Algorithm::IdempotentDeque)
             }
-            Queue::Private => plain!(crate::private::Private, Algorithm::Private),
+            Queue::Private => plain!(crate::private::PrivateDeque, Algorithm::Private),
             Queue::Mutex => plain!(crate::mutex::Mutex, Algorithm::Mutex),
             Queue::Salsa => |scene, scenario, config| {
                 let make = |chunk| {

@@ -6,7 +6,7 @@ use anyhow::Result;
 use poach_deque::crossbeam as face;
 use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, Private, ResolvedCl, Split, Steal, The, Thep,
+    Owner, PrivateDeque, ResolvedCl, Split, Steal, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, CachePadded, Machine, Memory, Ordering, Resolved, Word};
 
@@ -53,7 +53,7 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("resolved", || exact(ResolvedCl::with_policy(Resolved::new(delta(0)?)?)));
     visitor.visit("split", || exact(Split::<u64>::new()));
     visitor.visit("split-half", || Ok(Half(Split::new())));
-    visitor.visit("private", || exact(Private::<u64>::new()));
+    visitor.visit("private", || exact(PrivateDeque::<u64>::new()));
     visitor
         .visit("idempotent-lifo", || Ok(Family::<_, false>(IdempotentLifo::<u64, Machine>::new())));
     visitor

@@ -20,7 +20,7 @@ use std::rc::Rc;
 use anyhow::{Result, anyhow};
 use poach_deque::{
     AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, Private, ResolvedCl, Split, The, Thep,
+    Owner, PrivateDeque, ResolvedCl, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, Machine, Resolved, Unbounded};
 
@@ -146,7 +146,7 @@ fn on_each_queue(input: &Input, workers: usize, cases: &mut Vec<Case>) {
     let thep_infinite = || Ok(Thep::<Task, Unbounded>::with_policy(Unbounded));
     input.on("thep-infinite", workers, thep_infinite, cases);
     input.on("split", workers, || Ok(Split::<Task, Machine>::new()), cases);
-    input.on("private", workers, || Ok(Private::<Task, Machine>::new()), cases);
+    input.on("private", workers, || Ok(PrivateDeque::<Task, Machine>::new()), cases);
     input.on("mutex", workers, || Ok(Mutex::<Task, Machine>::new()), cases);
     input.on("idempotent-lifo", workers, || Ok(IdempotentLifo::<Task>::new()), cases);
     input.on("idempotent-fifo", workers, || Ok(IdempotentFifo::<Task>::new()), cases);

@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 use anyhow::{Result, ensure};
 use poach_deque::{
-    ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Private, Split, Steal,
-    The, Thep, Thief,
+    ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, PrivateDeque, Split,
+    Steal, The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Bounded, CachePadded, Full, Ordering, Resolved, Word};
 use poach_simulate::{Coherent, CoherentWord, Description, Simulation};
@@ -90,7 +90,7 @@ impl Lister<'_> {
             Ok(ChaseLev::<u64, _, Coherent>::starting_at(Resolved::new(delta)?, CAPACITY, 0)?)
         });
         self.case("split", true, || Ok(Split::<u64, Coherent>::with_capacity(CAPACITY)?));
-        self.case("private", true, || Ok(Private::<u64, Coherent>::default()));
+        self.case("private", true, || Ok(PrivateDeque::<u64, Coherent>::default()));
         self.case("idempotent-lifo", false, || {
             Ok(IdempotentLifo::<u64, Coherent>::with_capacity(CAPACITY)?)
         });

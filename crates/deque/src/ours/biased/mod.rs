@@ -99,12 +99,12 @@ struct OwnerLine<T, M: Memory, P> {
     tail: M::Word,
     /// An index at or below `top`: there is no task when the tail is here. Only the owner has it.
     floor: M::Word,
-    private: Owned<Private<T, M>>,
+    private: Owned<OwnerState<T, M>>,
     policy: P,
 }
 
 /// What only the owner touches.
-struct Private<T, M: Memory> {
+struct OwnerState<T, M: Memory> {
     buffer: Buffer<T, M>,
     /// What the owner itself has opened last, or another under the same tag, which is the head's.
     opened: Cell<u64>,
@@ -116,7 +116,7 @@ struct Private<T, M: Memory> {
     was_eager: Cell<bool>,
 }
 
-impl<T, M: Memory> Private<T, M> {
+impl<T, M: Memory> OwnerState<T, M> {
     /// An eager operation at this price.
     #[inline(always)]
     fn spend(&self, price: u32) {
@@ -270,7 +270,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             owner: CachePadded::new(OwnerLine {
                 tail: M::Word::new(index),
                 floor: M::Word::new(index),
-                private: Owned::new(Private {
+                private: Owned::new(OwnerState {
                     buffer,
                     opened: Cell::new(open),
                     eager: Cell::new(0),
@@ -291,7 +291,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     }
 
     #[inline(always)]
-    fn private(&self) -> &Private<T, M> {
+    fn private(&self) -> &OwnerState<T, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
         unsafe { self.shared.owner.private.get() }
     }
@@ -456,7 +456,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     /// Whether the owner opens at once, for thieves that had to do without it. `tag` is the head's.
     fn is_eager(&self, tag: u32) -> bool {
-        let Private { opened, eager, next_eager, .. } = self.private();
+        let OwnerState { opened, eager, next_eager, .. } = self.private();
         // Relaxed: a hint.
         let open = self.shared.thieves.open.load(Ordering::Relaxed);
         if open != opened.get() && unpack(open).0 == tag {

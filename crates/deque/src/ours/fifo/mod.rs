@@ -143,12 +143,12 @@ struct OwnerLine<T, M: Memory> {
     tail: M::Word,
     /// Of an open queue: an index at or below that of `head`, for the owner, and for a thief that has read an older `head`.
     taken: M::Word,
-    private: Owned<Private<T, M>>,
+    private: Owned<OwnerState<T, M>>,
     policy: Asymmetric<M>,
 }
 
 /// What only the owner touches.
-struct Private<T, M: Memory> {
+struct OwnerState<T, M: Memory> {
     buffer: Buffer<T, M>,
     /// The word `head` when the owner closed the queue, or `OPEN` alone if it knows that the queue is open.
     closed: Cell<u64>,
@@ -269,7 +269,7 @@ impl<T, M: Memory> Fifo<T, M> {
         let index = u64::from(index as u32);
         let (rings, buffer) = Rings::new(capacity, index)?;
         let head = if patience == 0 { closed(index) } else { opened(index) };
-        let private = Private {
+        let private = OwnerState {
             buffer,
             closed: Cell::new(if patience == 0 { head } else { OPEN }),
             unfinished: Cell::new(index),
@@ -296,7 +296,7 @@ impl<T, M: Memory> Fifo<T, M> {
     }
 
     #[inline(always)]
-    fn private(&self) -> &Private<T, M> {
+    fn private(&self) -> &OwnerState<T, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
         unsafe { self.shared.owner.private.get() }
     }
@@ -549,7 +549,7 @@ impl<T, M: Memory> Fifo<T, M> {
 
     /// The same, below an index.
     fn finish_below(&self, index: u64) {
-        let Private { buffer, unfinished, .. } = self.private();
+        let OwnerState { buffer, unfinished, .. } = self.private();
         let first = unfinished.replace(index);
         // A ring has at most 2^30 slots.
         let count = index.wrapping_sub(first) as u32;
