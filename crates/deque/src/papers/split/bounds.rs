@@ -88,7 +88,7 @@ impl<M: Memory> Bounds<M> {
     /// A thief takes the oldest shared tasks: as many as `want` says of the number there are (at
     /// least one, at most all).
     ///
-    /// Lock-free; one locked instruction if there is a task, none if not.
+    /// Lock-free; one locked instruction if there is a task, none if not. Figure 4, lines 3 to 7.
     #[inline]
     pub fn claim(&self, want: impl FnOnce(u32) -> u32) -> Claim {
         // Acquire: whoever finds nothing sees the request as the owner had it when it moved the split there, and so
@@ -145,7 +145,7 @@ impl<M: Memory> Bounds<M> {
     /// The owner takes shared tasks back, the younger half of them (at least one), and returns the
     /// new `split`; `None` if thieves have claimed them all.
     ///
-    /// Lock-free: it starts again only if a thief claimed a task meanwhile.
+    /// Lock-free: it starts again only if a thief claimed a task meanwhile. Figure 4, lines 41 to 57.
     #[inline]
     pub fn take_back(&self) -> Option<u32> {
         // Relaxed: the compare-and-swap validates it, and if all is claimed, the answer "all" can

@@ -48,7 +48,7 @@ use request::RequestWord;
 
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
 /// away than to run, through a ring that must grow for it.
-const MOST: u32 = 128;
+const LARGEST_BATCH: u32 = 128;
 
 /// How long a thief that has found nothing shared waits before it asks, in pauses of the processor: those of the memory are waits for
 /// somebody. One that asks at once makes each answer share a task or two, for which the lines of the request, the split and the tasks go to and fro.
@@ -280,14 +280,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// assert_eq!(thief.steal(), Steal::Success(0));
     /// ```
     pub fn poll(&self) -> bool {
-        let head = self.shared.head();
-        let shares =
-            !self.shared.undisturbed(head) && !self.has_nothing_to_answer() && self.attend(head);
-        if shares {
-            // Last: the context may use this queue.
-            self.context.shared();
-        }
-        shares
+        !self.shared.undisturbed(self.shared.head()) && self.answer()
     }
 
     /// The index above the youngest task: a push adds one, a pop takes one off, and thieves leave it alone. So an owner that
@@ -313,17 +306,17 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
     }
 
-    /// A push that a thief has stopped; the task stands below the head.
+    /// An owner that a thief has stopped, after a push or in a [poll](Split::poll): it answers. Returns whether it has
+    /// shared something. Figure 4, line 20.
     #[cold]
     #[inline(never)]
-    fn push_disturbed(&self) {
-        if self.has_nothing_to_answer() {
-            return;
-        }
-        if self.attend(self.shared.head()) {
+    fn answer(&self) -> bool {
+        let shares = !self.has_nothing_to_answer() && self.attend(self.shared.head());
+        if shares {
             // Last: the context may use this queue.
             self.context.shared();
         }
+        shares
     }
 
     /// Whether the owner is stopped only because it fences.
@@ -331,7 +324,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.shared.thieves.sharing.owner_fences() && !self.shared.request.is_asked()
     }
 
-    /// Puts the request back, and answers a thief that asks. Returns whether it has shared something.
+    /// Puts the request back, and answers a thief that asks: `grow_shared`, lines 36 to 40. Returns whether it has shared something.
     fn attend(&self, head: u64) -> bool {
         let place = |split| Self::place(head, split);
         let Shared { thieves, request, .. } = &*self.shared;
@@ -339,7 +332,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     }
 
     /// The rest of a pop that has left the head at `index`, and has come down to the split, or was stopped by a
-    /// thief.
+    /// thief. Figure 4, lines 25 to 30.
     #[cold]
     #[inline(never)]
     fn pop_disturbed(&self, index: u64) -> Option<T> {
@@ -402,7 +395,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         let next = index.wrapping_add(1);
         shared.set_head(next);
         if !shared.undisturbed(next) {
-            self.push_disturbed();
+            self.answer();
         }
         Ok(())
     }
@@ -507,6 +500,7 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
         }
     }
 
+    /// Figure 4, lines 1 to 9.
     #[inline]
     fn claim(&self, want: impl Fn(u32) -> u32) -> Steal<Claimed<'_, T, M, S>> {
         let shared = &*self.shared;
@@ -543,7 +537,7 @@ impl<T: Send, M: Memory, S: Storage<T>> crate::Thief<T> for Thief<T, M, S> {
     /// Takes the older half of the shared tasks, but at most 128, by one compare-and-swap.
     #[inline]
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        match self.claim(|shared| shared.div_ceil(2).min(MOST)) {
+        match self.claim(|shared| shared.div_ceil(2).min(LARGEST_BATCH)) {
             Steal::Success(mut claimed) => {
                 let first = claimed.next();
                 for task in claimed {

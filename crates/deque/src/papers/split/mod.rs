@@ -20,6 +20,18 @@
 //!   its result is back, the head is a value in the owner's registers. For `join`.
 //! - [`Split`], the deque of the family: any number of tasks, moved in and out as
 //!   values; owner and thieves as all others have them. For `spawn`.
+//!
+//! # The lines of Figure 4
+//!
+//! | lines | what | in [`Split`] | in [`Stack`] |
+//! |---|---|---|---|
+//! | 1-9 | `steal` | `Thief::claim`; 3 to 7 are [`Bounds::claim`] | `steal`; the same |
+//! | 10-13, 20 | `push`, and its answer to a thief | `try_push`, `answer` | `push_below_limit`, `push_at_limit` |
+//! | 14-19 | a push on a deque whose tasks are all stolen | not needed: there is no `allstolen` | `Bounds::reset`, in `retire` |
+//! | 21-30 | `pop` | `pop`, `pop_disturbed` | `pop_above_floor`, `pop_at_floor` |
+//! | 31-35 | `pop_stolen` | not needed: tasks are moved out | `retire` |
+//! | 36-40 | `grow_shared` | `Sharing::attend`, for both | |
+//! | 41-57 | `shrink_shared` | [`Bounds::take_back`], for both | |
 
 mod bounds;
 mod growing;

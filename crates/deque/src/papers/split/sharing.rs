@@ -228,6 +228,8 @@ impl<M: Memory> Sharing<M> {
     /// has last seen the split, and is brought up to date. Returns whether it has shared something.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
+    ///
+    /// Figure 4, lines 36 to 40 (`grow_shared`); here the request comes down (line 40) before the tasks are shared (line 38).
     pub(super) fn attend<A: SplitRequest>(
         &self,
         head: u32,

@@ -129,7 +129,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "split-puts-back-unseen",
         why: "an owner that puts a task back does not look whether a thief has asked: the thief has found nothing, and sleeps",
         was: "        if self.shared.request.is_asked() {
-            self.push_disturbed();
+            self.answer();
         }
 ",
         is: "",

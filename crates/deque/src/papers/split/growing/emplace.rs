@@ -51,7 +51,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         let next = head.wrapping_add(1);
         shared.set_head(next);
         if !shared.undisturbed(next) {
-            self.push_disturbed();
+            self.answer();
         }
         Ok(())
     }
@@ -123,7 +123,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         M::light();
         // U3. At the split, without a request, there is nothing to do: no private task was made invisible.
         if self.shared.request.is_asked() {
-            self.push_disturbed();
+            self.answer();
         }
     }
 }
