@@ -4,7 +4,9 @@
 //! swap; loom lets such a store precede, in the word's order of changes, an exchange that had read what
 //! the store replaces, and so loses tasks that no execution of C11 loses.
 
-use poach_deque::{Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, PrivateDeque, Split, Steal};
+use poach_deque::{
+    Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, PrivateDeque, Split, Steal,
+};
 use poach_memory::Loom;
 
 use crate::model::{Do, explore, play};
