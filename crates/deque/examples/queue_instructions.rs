@@ -12,13 +12,14 @@
 use std::hint::black_box;
 
 use poach_deque::{
-    AsymmetricCl, Biased, ChaseLev, FfCl, FfThe, Fifo, IdempotentDeque, IdempotentFifo,
-    IdempotentLifo, Mutex, Owner, PrivateDeque, ResolvedCl, Split, The, Thep, Thief,
+    AsymmetricCl, Biased, BwosFifo, BwosLifo, ChaseLev, FfCl, FfThe, Fifo, IdempotentDeque,
+    IdempotentFifo, IdempotentLifo, Multiplicity, Mutex, Owner, PrivateDeque, ResolvedCl, Split,
+    The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Bounded, Delta, Resolved};
 
 /// `owner`: a push and a pop. `batch`: as many, 64 pushes and then 64 pops. `empty`: a pop of nothing. `steal`: a push and
-/// a steal.
+/// a steal. `drain`: 1024 pushes, 960 steals and then pops of what is left.
 fn work<O: Owner<u64>>(queue: &O, kind: &str, number: u64) {
     let thief = queue.thief();
     match kind {
@@ -35,7 +36,12 @@ fn work<O: Owner<u64>>(queue: &O, kind: &str, number: u64) {
             queue.push(black_box(task));
             black_box(thief.steal().success());
         }),
-        _ => panic!("owner, batch, empty or steal"),
+        "drain" => (0..number / 1024).for_each(|_| {
+            (0..1024).for_each(|task| queue.push(black_box(task)));
+            (0..960).for_each(|_| _ = black_box(thief.steal().success()));
+            while black_box(queue.pop()).is_some() {}
+        }),
+        _ => panic!("owner, batch, empty, steal or drain"),
     }
 }
 
@@ -63,6 +69,9 @@ fn main() {
         "idempotent-lifo" => work(&IdempotentLifo::new(), &kind, number),
         "idempotent-fifo" => work(&IdempotentFifo::new(), &kind, number),
         "idempotent-deque" => work(&IdempotentDeque::new(), &kind, number),
+        "multiplicity" => work(&Multiplicity::new(), &kind, number),
+        "bwos-lifo" => work(&BwosLifo::new(), &kind, number),
+        "bwos-fifo" => work(&BwosFifo::new(), &kind, number),
         other => panic!("no queue {other}"),
     }
 }

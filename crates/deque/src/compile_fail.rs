@@ -42,6 +42,21 @@
 /// shared(poach_deque::IdempotentLifo::<u32>::new());
 /// ```
 ///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: T) {}
+/// shared(poach_deque::Multiplicity::<u32>::new());
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: T) {}
+/// shared(poach_deque::BwosLifo::<u32>::new());
+/// ```
+///
+/// ```compile_fail,E0277
+/// fn shared<T: Sync>(_: T) {}
+/// shared(poach_deque::BwosFifo::<u32>::new());
+/// ```
+///
 /// ```
 /// fn sent<T: Send>(_: T) {}
 /// fn shared<T: Sync>(_: T) {}
@@ -53,6 +68,9 @@
 /// sent(poach_deque::IdempotentDeque::<u32>::new());
 /// sent(poach_deque::IdempotentFifo::<u32>::new());
 /// sent(poach_deque::IdempotentLifo::<u32>::new());
+/// sent(poach_deque::Multiplicity::<u32>::new());
+/// sent(poach_deque::BwosLifo::<u32>::new());
+/// sent(poach_deque::BwosFifo::<u32>::new());
 /// shared(poach_deque::ChaseLev::<u32>::new().thief());
 /// ```
 mod owners {}
@@ -71,7 +89,17 @@ mod owners {}
 /// poach_deque::Mutex::<std::rc::Rc<u32>>::new();
 /// ```
 ///
+/// ```compile_fail,E0277
+/// poach_deque::BwosLifo::<std::rc::Rc<u32>>::new();
 /// ```
+///
+/// ```compile_fail,E0277
+/// poach_deque::BwosFifo::<std::rc::Rc<u32>>::new();
+/// ```
+///
+/// ```
+/// poach_deque::BwosLifo::<std::sync::Arc<u32>>::new();
+/// poach_deque::BwosFifo::<std::sync::Arc<u32>>::new();
 /// poach_deque::Split::<std::sync::Arc<u32>>::new();
 /// poach_deque::PrivateDeque::<std::sync::Arc<u32>>::new();
 /// poach_deque::Mutex::<std::sync::Arc<u32>>::new();

@@ -9,8 +9,8 @@
 //! | tasks must come out in the order in which they were pushed | [`Fifo`] |
 //! | any thread pushes | [`Injector`] |
 //! | you use crossbeam-deque or st3 now | the modules [`crossbeam`] and [`st3`], which have their interfaces |
-//! | running a task twice is harmless | [`IdempotentLifo`], [`IdempotentFifo`], [`IdempotentDeque`] |
-//! | you reproduce a paper | [`The`], [`Thep`], [`ChaseLev`], [`PrivateDeque`], with the paper's policy |
+//! | running a task twice is harmless | [`IdempotentLifo`], [`IdempotentFifo`], [`IdempotentDeque`]; [`Multiplicity`], in which a thief pays no locked instruction either |
+//! | you reproduce a paper | [`The`], [`Thep`], [`ChaseLev`], [`PrivateDeque`], with the paper's policy; [`BwosLifo`], [`BwosFifo`] |
 //! | you need something to compare with | [`Mutex`] |
 //!
 //! ```
@@ -64,14 +64,16 @@ use core::marker::PhantomData;
 pub use faces::{crossbeam, st3};
 pub(crate) use ours::pacing;
 pub use ours::{biased, fifo, injector};
-pub use papers::{chase_lev, idempotent, private, split, the, thep};
+pub use papers::{bwos, chase_lev, idempotent, mult, private, split, the, thep};
 pub(crate) use papers::{lap, owner_line};
 
 pub use biased::Biased;
+pub use bwos::{BwosFifo, BwosLifo};
 pub use chase_lev::ChaseLev;
 pub use fifo::Fifo;
 pub use idempotent::{IdempotentDeque, IdempotentFifo, IdempotentLifo};
 pub use injector::Injector;
+pub use mult::Multiplicity;
 pub use mutex::Mutex;
 pub use poach_memory::{
     Asymmetric, Bounded, Delta, Displaced, Full, Resolved, StoreLoad, Unbounded, Unfenced,
@@ -291,6 +293,6 @@ pub trait Thief<T>: Clone + Send + Sync {
 
 /// Marks the owners of queues that hand out each task exactly once.
 ///
-/// All do but the idempotent ones, which may hand a task out again; a scheduler of tasks that must
+/// All do but the idempotent ones and [`Multiplicity`], which may hand a task out again; a scheduler of tasks that must
 /// not be repeated asks for this trait.
 pub trait ExactlyOnce<T>: Owner<T> {}

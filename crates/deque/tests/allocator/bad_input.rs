@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use poach_deque::{
     AsymmetricCl, CapacityError, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo,
-    Injector, Mutex, OutOfMemory, Owner, PrivateDeque, Split, Steal, The, Thep,
+    Injector, Multiplicity, Mutex, OutOfMemory, Owner, PrivateDeque, Split, Steal, The, Thep,
 };
 use poach_memory::delta::DeltaError;
 use poach_memory::order::Refused;
@@ -48,6 +48,7 @@ fn capacities_that_cannot_be_are_refused() {
     refusals(IdempotentLifo::<u64>::with_capacity);
     refusals(IdempotentFifo::<u64>::with_capacity);
     refusals(IdempotentDeque::<u64>::with_capacity);
+    refusals(Multiplicity::<u64>::with_capacity);
 }
 
 #[test]
@@ -118,6 +119,7 @@ fn out_of_memory_of_a_queue_of_words_gives_the_task_back() {
     goes_on(&IdempotentLifo::<_, Machine>::new());
     goes_on(&IdempotentFifo::<_, Machine>::new());
     goes_on(&IdempotentDeque::<_, Machine>::new());
+    goes_on(&Multiplicity::<_, Machine>::new());
     goes_on(&Fifo::<_, Machine>::new());
 }
 

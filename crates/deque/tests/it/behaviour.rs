@@ -1,8 +1,8 @@
 //! The behaviour suite over every queue and policy that its contract fits.
 
 use poach_deque::{
-    AsymmetricCl, Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    PrivateDeque, Split, The, Thep,
+    AsymmetricCl, Biased, BwosFifo, BwosLifo, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo,
+    IdempotentLifo, Multiplicity, Mutex, PrivateDeque, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Full, Machine};
 
@@ -122,6 +122,31 @@ behaviour!(idempotent_deque, |capacity, index| {
     an_empty_queue_says_so
     grows_past_a_million
     indices_wrap_around
+    a_thief_outlives_the_owner
+    a_steal_into_oneself_loses_nothing
+    half_moves_to_another_owner
+]);
+behaviour!(bwos_lifo, |capacity, index| {
+    BwosLifo::<_, Machine>::starting_at(capacity, index).unwrap()
+});
+behaviour!(bwos_fifo, |capacity, index| {
+    BwosFifo::<_, Machine>::starting_at(capacity, index).unwrap()
+}, [
+    an_empty_queue_says_so
+    a_fifo_grows_past_a_million
+    each_task_is_dropped_once
+    a_panicking_destructor_spares_the_others
+    a_thief_outlives_the_owner
+    a_steal_into_oneself_loses_nothing
+    half_moves_to_another_owner
+]);
+behaviour!(multiplicity, |capacity, index| {
+    Multiplicity::<_, Machine>::starting_at(capacity, index).unwrap()
+}, [
+    thieves_take_the_oldest_of_a_fifo
+    an_empty_queue_says_so
+    a_fifo_grows_past_a_million
+    indices_of_a_fifo_wrap_around
     a_thief_outlives_the_owner
     a_steal_into_oneself_loses_nothing
     half_moves_to_another_owner

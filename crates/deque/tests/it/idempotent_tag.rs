@@ -7,7 +7,9 @@
 
 use std::rc::Rc;
 
-use poach_deque::{IdempotentDeque, IdempotentFifo, IdempotentLifo, Owner, Steal, Thief};
+use poach_deque::{
+    IdempotentDeque, IdempotentFifo, IdempotentLifo, Multiplicity, Owner, Steal, Thief,
+};
 
 use crate::interrupted::{Interrupted, Kind, before};
 
@@ -109,4 +111,60 @@ fn a_run_that_begins_below_the_head_is_no_longer_than_the_queue() {
     (1..9).for_each(|task| owner.push(task));
     let out: Vec<_> = std::iter::from_fn(|| owner.pop()).collect();
     assert_eq!(out, (1..9).rev().collect::<Vec<_>>());
+}
+
+/// A thief of a queue with multiplicity reads an old word, array or index: it gets the task of the
+/// index that it means, once, or none.
+#[test]
+fn a_thief_takes_no_task_of_a_reused_slot() {
+    // At each of its loads: of the two indices, the tail, the array, the slot and the tail again.
+    for load in 0..6 {
+        for pushed in [1, 3, 4, 5, 7, 9, 40] {
+            let owner = Rc::new(Multiplicity::<u64, Interrupted>::with_capacity(2).unwrap());
+            let thief = owner.thief();
+            owner.push(0);
+            let works = Rc::clone(&owner);
+            before(Kind::Load, load, move || {
+                for task in 1..=pushed {
+                    assert_eq!(works.pop(), Some(task - 1));
+                    works.push(task);
+                }
+                // One more at a time than fits, so that the array grows.
+                (1..=3).for_each(|more| works.push(pushed + more));
+            });
+            let mut out = Vec::new();
+            for _ in 0..2 * (pushed + 4) {
+                out.extend(thief.steal().success());
+            }
+            let what = format!("{pushed} pushed before load {load}: {out:?}");
+            // In order, so none twice; and all that are there.
+            assert!(out.is_sorted_by(|one, other| one < other), "{what}");
+            assert!((pushed..=pushed + 3).all(|task| out.contains(&task)), "{what}");
+        }
+    }
+}
+
+/// What a thief stores as the head may be long past. A handle that has been further does not go
+/// back, and another goes on where slots are left.
+#[test]
+fn a_head_that_goes_back_loses_no_task() {
+    let owner = Rc::new(Multiplicity::<u64, Interrupted>::with_capacity(2).unwrap());
+    let [slow, fresh] = [owner.thief(), owner.thief()];
+    owner.push(0);
+    let works = Rc::clone(&owner);
+    before(Kind::Store, 1, move || {
+        for task in 1..=40 {
+            assert_eq!(works.pop(), Some(task - 1));
+            works.push(task);
+        }
+    });
+    assert_eq!(slow.steal(), Steal::Success(0));
+    let other = fresh.clone();
+    let took = |thief: &poach_deque::mult::Thief<u64, Interrupted>| {
+        (0..9).filter_map(|_| thief.steal().success()).collect::<Vec<_>>()
+    };
+    let out = took(&fresh);
+    assert!(out.is_sorted_by(|one, other| one < other) && out.ends_with(&[40]), "{out:?}");
+    assert_eq!(took(&other), []);
+    assert_eq!(owner.pop(), None);
 }

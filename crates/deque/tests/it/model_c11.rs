@@ -6,10 +6,10 @@
 
 use std::rc::Rc;
 
-use poach_check::{Simulated, Threads};
+use poach_check::{Config, Simulated, Threads, explore};
 use poach_deque::{
-    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, Steal,
-    The, Thep, Thief,
+    Biased, BwosFifo, BwosLifo, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo,
+    Multiplicity, Mutex, Owner, Steal, The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Cell as _, Full, Memory, Unbounded, Unfenced};
 use poach_models::Scenario;
@@ -125,6 +125,8 @@ fn a_thief_tells_others_what_it_has_seen() {
     told_by(deque, &[|thief| thief.steal().is_empty()]);
     let fifo = || IdempotentFifo::<u64, Simulated>::starting_at(2, 0).unwrap();
     told_by(fifo, &[|thief| thief.steal().is_empty()]);
+    let multiple = || Multiplicity::<u64, Simulated>::starting_at(2, 0).unwrap();
+    told_by(multiple, &[|thief| thief.steal().is_empty()]);
 }
 
 /// The owner takes the older of two.
@@ -173,6 +175,7 @@ fn an_idempotent_queue_hands_over_what_its_tasks_name() {
     handed(|| IdempotentDeque::<u64, Simulated>::with_capacity(1).unwrap());
     handed(|| IdempotentLifo::<u64, Simulated>::with_capacity(1).unwrap());
     handed(|| IdempotentFifo::<u64, Simulated>::with_capacity(1).unwrap());
+    handed(|| Multiplicity::<u64, Simulated>::with_capacity(1).unwrap());
 }
 
 /// An owner with so many tasks and this script, which goes then, and a thief that steals once.
@@ -198,4 +201,63 @@ fn thep_by_its_echo_takes_the_task_that_is_there() {
     let queue = || Thep::<u64, _, Simulated>::starting_at(Unbounded, 2, 0).unwrap();
     once(queue, 1, &[Pop, Push, Push, Pop]);
     once(queue, 0, &[Push, Push, Pop]);
+}
+
+/// So many executions of each of many scenes.
+const FEW: u64 = 4_000;
+
+/// Scenes in which blocks and slots are used again: the owner's script, the capacity, the number of
+/// thieves, and how often each steals.
+const ANEW: &[(&[Step], usize, u32, u32)] = &[
+    (&[Push, Push, Push], 1, 1, 2),
+    (&[Push, Push, Push, Push], 1, 1, 3),
+    (&[Push, Push, Pop, Pop, Push, Push], 1, 1, 2),
+    (&[Push, Push, Push, Pop, Pop, Push], 2, 1, 2),
+    (&[Push, Push, Push, Pop], 1, 2, 1),
+    (&[Push, Push, Push, Push, Push], 2, 2, 2),
+];
+
+fn anew((script, capacity, thieves, steals): (&[Step], usize, u32, u32)) -> Scenario {
+    let script = script.to_vec();
+    Scenario { script, capacity, ..Scenario::drain(0, 0, thieves, steals) }
+}
+
+/// Under C11, and on a machine with total store order and a store buffer of two.
+fn all_scenes<O: Owner<u64, Thief: 'static> + 'static>(
+    make: impl Fn(usize) -> O + Copy,
+    taken: Taken,
+) {
+    for &scene in ANEW {
+        let scenario = anew(scene);
+        let queue = || make(scenario.capacity);
+        for then in [Then::Goes, Then::Stays] {
+            c11::clean(1, FEW, singles(&scenario, queue, taken, then));
+            let machine = Config::bounded(2, true).within(1, FEW);
+            let report = explore(&machine, &singles(&scenario, queue, taken, then));
+            assert!(report.coverage().is_some(), "{:?}", report.counterexample);
+        }
+    }
+}
+
+fn lifo(capacity: usize) -> BwosLifo<u64, Simulated> {
+    BwosLifo::with_capacity(capacity).unwrap()
+}
+
+fn fifo(capacity: usize) -> BwosFifo<u64, Simulated> {
+    BwosFifo::with_capacity(capacity).unwrap()
+}
+
+fn multiple(capacity: usize) -> Multiplicity<u64, Simulated> {
+    Multiplicity::with_capacity(capacity).unwrap()
+}
+
+#[test]
+fn blocks_are_entered_anew_and_each_task_is_taken_once() {
+    all_scenes(lifo, Taken::Once);
+    all_scenes(fifo, Taken::Once);
+}
+
+#[test]
+fn a_queue_with_multiplicity_loses_no_task() {
+    all_scenes(multiple, Taken::AtLeastOnce);
 }

@@ -3,8 +3,8 @@
 #![forbid(unsafe_code)]
 
 use poach_deque::{
-    AsymmetricCl, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner,
-    PrivateDeque, Split, Steal, The, Thep, Thief,
+    AsymmetricCl, BwosFifo, BwosLifo, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo,
+    Multiplicity, Mutex, Owner, PrivateDeque, Split, Steal, The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Machine, Unbounded};
 
@@ -65,10 +65,12 @@ fn thep() {
 }
 
 #[test]
-fn split_private_and_mutex() {
+fn split_private_mutex_and_bwos() {
     once(Split::<_, Machine>::new);
     once(PrivateDeque::<_, Machine>::new);
     once(Mutex::<_, Machine>::new);
+    once(BwosLifo::<_, Machine>::new);
+    once(BwosFifo::<_, Machine>::new);
 }
 
 #[test]
@@ -76,4 +78,5 @@ fn idempotent() {
     at_least_once(IdempotentLifo::<_, Machine>::new);
     at_least_once(IdempotentFifo::<_, Machine>::new);
     at_least_once(IdempotentDeque::<_, Machine>::new);
+    at_least_once(Multiplicity::<_, Machine>::new);
 }

@@ -4,9 +4,10 @@
 #![forbid(unsafe_code)]
 
 use poach_deque::{
-    Asymmetric, AsymmetricCl, Biased, Bounded, CapacityError, ChaseLev, Delta, FfCl, FfThe, Fifo,
-    Full, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex, OutOfMemory, Owner,
-    PrivateDeque, Resolved, ResolvedCl, Split, Steal, StoreLoad, The, Thep, Thief, Unbounded,
+    Asymmetric, AsymmetricCl, Biased, Bounded, BwosFifo, BwosLifo, CapacityError, ChaseLev, Delta,
+    FfCl, FfThe, Fifo, Full, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector,
+    Multiplicity, Mutex, OutOfMemory, Owner, PrivateDeque, Resolved, ResolvedCl, Split, Steal,
+    StoreLoad, The, Thep, Thief, Unbounded,
 };
 
 /// One thread pushes and pops, another steals: each box comes out once. No trait is imported.
@@ -106,7 +107,7 @@ mod repeatable {
 
     use poach_deque::idempotent::Repeatable;
 
-    use super::{IdempotentDeque, IdempotentFifo, IdempotentLifo};
+    use super::{IdempotentDeque, IdempotentFifo, IdempotentLifo, Multiplicity};
 
     type Use = Rc<dyn Fn()>;
 
@@ -153,6 +154,7 @@ mod repeatable {
         idempotent_deque: IdempotentDeque;
         idempotent_fifo: IdempotentFifo;
         idempotent_lifo: IdempotentLifo;
+        multiplicity: Multiplicity;
     }
 }
 
@@ -167,9 +169,12 @@ fn capacities_that_cannot_be_had_are_refused() {
         assert_eq!(The::<u8>::with_capacity(Full, capacity).err(), Some(error));
         assert_eq!(Thep::<u8>::with_capacity(Full, capacity).err(), Some(error));
         assert_eq!(Split::<u8>::with_capacity(capacity).err(), Some(error));
+        assert_eq!(BwosLifo::<u8>::with_capacity(capacity).err(), Some(error));
+        assert_eq!(BwosFifo::<u8>::with_capacity(capacity).err(), Some(error));
         assert_eq!(IdempotentDeque::<u8>::with_capacity(capacity).err(), Some(error));
         assert_eq!(IdempotentFifo::<u8>::with_capacity(capacity).err(), Some(error));
         assert_eq!(IdempotentLifo::<u8>::with_capacity(capacity).err(), Some(error));
+        assert_eq!(Multiplicity::<u8>::with_capacity(capacity).err(), Some(error));
     }
 }
 
@@ -197,9 +202,38 @@ fn queues_that_begin_at_any_index() {
         all(&Thep::<u64, _>::starting_at(Unbounded, 4, index).unwrap());
         all(&Biased::<u64>::starting_at(Full, 4, index, 3).unwrap());
         all(&Fifo::<u64>::starting_at(4, index).unwrap());
+        all(&BwosLifo::<u64>::starting_at(4, index).unwrap());
+        all(&BwosFifo::<u64>::starting_at(4, index).unwrap());
         all(&Split::<u64>::starting_at(4, index).unwrap());
         all(&IdempotentDeque::<u64>::starting_at(4, index).unwrap());
         all(&IdempotentFifo::<u64>::starting_at(4, index).unwrap());
+        all(&Multiplicity::<u64>::starting_at(4, index).unwrap());
+    }
+}
+
+/// What an owner shares, thieves get, and what it has left is its own.
+#[test]
+fn owners_of_blocks_share_them() {
+    let lifo = BwosLifo::<Box<u32>>::new();
+    let fifo = BwosFifo::<Box<u32>>::new();
+    let (from_lifo, from_fifo) = (lifo.thief(), fifo.thief());
+    // Less than a block in all.
+    for round in 0..10 {
+        for task in 0..4 {
+            lifo.push(Box::new(task));
+            fifo.push(Box::new(task));
+        }
+        assert!(from_lifo.steal().is_empty(), "round {round}");
+        assert_eq!(fifo.pop().as_deref(), Some(&0), "round {round}");
+        assert!(from_fifo.steal().is_empty(), "round {round}");
+        lifo.share();
+        fifo.share();
+        assert_eq!(from_lifo.steal(), Steal::Success(Box::new(0)), "round {round}");
+        assert_eq!(from_fifo.steal(), Steal::Success(Box::new(1)), "round {round}");
+        assert_eq!((lifo.len(), fifo.len()), (3, 2), "round {round}");
+        assert_eq!((lifo.pop().as_deref(), fifo.pop().as_deref()), (Some(&3), Some(&2)));
+        while lifo.pop().is_some() {}
+        while fifo.pop().is_some() {}
     }
 }
 

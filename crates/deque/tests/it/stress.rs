@@ -2,8 +2,8 @@
 //! as the ids of all that anyone took must show (at least once, from an idempotent queue).
 
 use poach_deque::{
-    AsymmetricCl, Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, PrivateDeque, Split, The, Thep,
+    AsymmetricCl, Biased, BwosFifo, BwosLifo, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo,
+    IdempotentLifo, Multiplicity, Mutex, Owner, PrivateDeque, Split, The, Thep,
 };
 #[cfg(all(target_os = "linux", not(miri)))]
 use poach_memory::Displaced;
@@ -38,6 +38,15 @@ where
     }
 }
 
+fn once_by_each<O: Owner<u64>>(make: impl Fn() -> O)
+where
+    O::Thief: 'static,
+{
+    for thieves in 1..=THIEVES {
+        suite::every_task_comes_out_once_by_each(&make(), thieves, tasks(), thieves as u64);
+    }
+}
+
 macro_rules! stress {
     ($($name:ident: $promise:ident($make:expr);)*) => {$(
         #[test]
@@ -62,9 +71,14 @@ stress! {
     private: exactly_once(PrivateDeque::<_, Machine>::new());
     fifo: exactly_once(Fifo::<_, Machine>::new());
     closed_fifo: exactly_once(Fifo::<_, Machine>::with_patience(64, 0, 0, 64).unwrap());
+    bwos_lifo: exactly_once(BwosLifo::<_, Machine>::new());
+    bwos_lifo_of_small_blocks: exactly_once(BwosLifo::<_, Machine>::with_capacity(2).unwrap());
+    bwos_fifo: exactly_once(BwosFifo::<_, Machine>::new());
+    bwos_fifo_of_small_blocks: exactly_once(BwosFifo::<_, Machine>::with_capacity(2).unwrap());
     idempotent_lifo: at_least_once(IdempotentLifo::<_, Machine>::new());
     idempotent_fifo: at_least_once(IdempotentFifo::<_, Machine>::new());
     idempotent_deque: at_least_once(IdempotentDeque::<_, Machine>::new());
+    multiplicity: once_by_each(Multiplicity::<_, Machine>::with_capacity(1).unwrap());
 }
 
 /// Milliseconds a steal, so there are few. (Miri's threads run on no processor.)

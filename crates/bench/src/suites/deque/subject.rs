@@ -5,8 +5,8 @@ use std::cell::Cell;
 use anyhow::Result;
 use poach_deque::crossbeam as face;
 use poach_deque::{
-    AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, PrivateDeque, ResolvedCl, Split, Steal, The, Thep,
+    AsymmetricCl, BwosFifo, BwosLifo, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo,
+    IdempotentLifo, Multiplicity, Mutex, Owner, PrivateDeque, ResolvedCl, Split, Steal, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, CachePadded, Machine, Memory, Ordering, Resolved, Word};
 
@@ -61,6 +61,9 @@ pub(super) fn each(visitor: &mut impl Visitor) {
     visitor.visit("idempotent-deque", || {
         Ok(Family::<_, false>(IdempotentDeque::<u64, Machine>::new()))
     });
+    visitor.visit("multiplicity", || Ok(Family::<_, false>(Multiplicity::<u64, Machine>::new())));
+    visitor.visit("bwos-lifo", || exact(BwosLifo::<u64>::new()));
+    visitor.visit("bwos-fifo", || exact(BwosFifo::<u64>::new()));
     visitor.visit("face-lifo", || Ok(Face(face::Worker::new_lifo())));
     visitor.visit("face-fifo", || Ok(Face(face::Worker::new_fifo())));
     visitor.visit("face-lifo-batch", || Ok(FaceBatch(face::Worker::new_lifo())));

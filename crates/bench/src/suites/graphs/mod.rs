@@ -19,8 +19,8 @@ use std::rc::Rc;
 
 use anyhow::{Result, anyhow};
 use poach_deque::{
-    AsymmetricCl, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex,
-    Owner, PrivateDeque, ResolvedCl, Split, The, Thep,
+    AsymmetricCl, BwosFifo, BwosLifo, ChaseLev, FfCl, FfThe, IdempotentDeque, IdempotentFifo,
+    IdempotentLifo, Multiplicity, Mutex, Owner, PrivateDeque, ResolvedCl, Split, The, Thep,
 };
 use poach_memory::{Asymmetric, Bounded, Machine, Resolved, Unbounded};
 
@@ -151,6 +151,9 @@ fn on_each_queue(input: &Input, workers: usize, cases: &mut Vec<Case>) {
     input.on("idempotent-lifo", workers, || Ok(IdempotentLifo::<Task>::new()), cases);
     input.on("idempotent-fifo", workers, || Ok(IdempotentFifo::<Task>::new()), cases);
     input.on("idempotent-deque", workers, || Ok(IdempotentDeque::<Task>::new()), cases);
+    input.on("multiplicity", workers, || Ok(Multiplicity::<Task>::new()), cases);
+    input.on("bwos-lifo", workers, || Ok(BwosLifo::<Task>::new()), cases);
+    input.on("bwos-fifo", workers, || Ok(BwosFifo::<Task>::new()), cases);
 }
 
 #[cfg(test)]

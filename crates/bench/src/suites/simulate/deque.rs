@@ -13,8 +13,8 @@ use std::rc::Rc;
 
 use anyhow::{Result, ensure};
 use poach_deque::{
-    ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Mutex, Owner, PrivateDeque, Split,
-    Steal, The, Thep, Thief,
+    BwosFifo, BwosLifo, ChaseLev, IdempotentDeque, IdempotentFifo, IdempotentLifo, Multiplicity,
+    Mutex, Owner, PrivateDeque, Split, Steal, The, Thep, Thief,
 };
 use poach_memory::{Asymmetric, Bounded, CachePadded, Full, Ordering, Resolved, Word};
 use poach_simulate::{Coherent, CoherentWord, Description, Simulation};
@@ -100,6 +100,11 @@ impl Lister<'_> {
         self.case("idempotent-deque", false, || {
             Ok(IdempotentDeque::<u64, Coherent>::with_capacity(CAPACITY)?)
         });
+        self.case("multiplicity", false, || {
+            Ok(Multiplicity::<u64, Coherent>::with_capacity(CAPACITY)?)
+        });
+        self.case("bwos-lifo", true, || Ok(BwosLifo::<u64, Coherent>::with_capacity(CAPACITY)?));
+        self.case("bwos-fifo", true, || Ok(BwosFifo::<u64, Coherent>::with_capacity(CAPACITY)?));
     }
 
     fn case<O: Owner<u64> + 'static>(

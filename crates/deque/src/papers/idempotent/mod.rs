@@ -17,7 +17,7 @@ mod anchor;
 mod deque;
 mod fifo;
 mod lifo;
-mod slots;
+pub(crate) mod slots;
 
 pub use deque::{IdempotentDeque, Thief as DequeThief};
 pub use fifo::{IdempotentFifo, Thief as FifoThief};

@@ -290,6 +290,29 @@ where
     assert!(lost.is_empty(), "seed {seed}, {thieves} thieves: lost {lost:?}");
 }
 
+/// As [`every_task_comes_out`], and nobody takes a task twice.
+pub(crate) fn every_task_comes_out_once_by_each<O: Owner<u64>>(
+    queue: &O,
+    thieves: usize,
+    tasks: u64,
+    seed: u64,
+) where
+    O::Thief: 'static,
+{
+    let mut counts = vec![0; tasks as usize];
+    for (who, taken) in take_all(queue, thieves, tasks, seed).into_iter().enumerate() {
+        let mut own = vec![0; tasks as usize];
+        for &task in &taken {
+            own[task as usize] += 1;
+        }
+        let again = wrong(&own, |count| count > 1);
+        assert!(again.is_empty(), "seed {seed}, {thieves} thieves: {who} took again {again:?}");
+        counts.iter_mut().zip(own).for_each(|(count, own)| *count += own);
+    }
+    let lost = wrong(&counts, |count| count == 0);
+    assert!(lost.is_empty(), "seed {seed}, {thieves} thieves: lost {lost:?}");
+}
+
 fn count<O: Owner<u64>>(queue: &O, thieves: usize, tasks: u64, seed: u64) -> Vec<u32>
 where
     O::Thief: 'static,

@@ -1,0 +1,227 @@
+//! The owner of the LIFO form: it takes the youngest task, thieves the oldest.
+
+use core::cell::Cell;
+use core::fmt;
+use core::marker::PhantomData;
+use core::ptr;
+use std::sync::Arc;
+
+use poach_memory::{Machine, Memory, Ordering, Word};
+
+use super::block::Block;
+use super::blocks::{Blocks, Thief};
+use crate::handles::methods;
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
+use crate::{ExactlyOnce, OutOfMemory, Owner};
+
+/// The owner of a block-based deque: it takes the youngest task, thieves the oldest.
+///
+/// Tasks in the owner's block, at most 64, are out of the thieves' reach until the block is full,
+/// [`share`](BwosLifo::share) grants it or the owner goes.
+///
+/// | operation | progress | cost |
+/// |---|---|---|
+/// | [`push`](Owner::push) | wait-free, amortised constant | no fence, no compare-and-swap |
+/// | [`pop`](Owner::pop) | wait-free | the same; at a block's border a read-modify-write |
+/// | [`steal`](crate::Thief::steal) | lock-free | one compare-and-swap and one addition for a task, or for several of a block |
+///
+/// ```
+/// use poach_deque::{BwosLifo, Steal};
+///
+/// let owner: BwosLifo<u32> = BwosLifo::new();
+/// let thief = owner.thief();
+/// (0..3).for_each(|task| owner.push(task));
+/// assert_eq!(thief.steal(), Steal::Empty);
+/// owner.share();
+/// assert_eq!(thief.steal(), Steal::Success(0));
+/// assert_eq!(owner.pop(), Some(2));
+/// ```
+pub struct BwosLifo<T: Send, M: Memory = Machine> {
+    shared: Arc<Blocks<T, M, false>>,
+    not_sync: PhantomData<Cell<()>>,
+}
+
+impl<T: Send> BwosLifo<T> {
+    /// An empty deque of blocks of 64.
+    pub fn new() -> Self {
+        Self::default()
+    }
+}
+
+impl<T: Send, M: Memory> BwosLifo<T, M> {
+    /// An empty deque with room for `capacity` tasks before it grows, in blocks of `capacity`, or
+    /// of 64 if that is less.
+    ///
+    /// # Errors
+    ///
+    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+        Self::starting_at(capacity, 0)
+    }
+
+    /// As [`with_capacity`](BwosLifo::with_capacity), with the first block at `position`: for tests
+    /// of positions that wrap around.
+    ///
+    /// # Errors
+    ///
+    /// As [`with_capacity`](BwosLifo::with_capacity).
+    #[doc(hidden)]
+    pub fn starting_at(capacity: usize, position: u64) -> Result<Self, CapacityError> {
+        let shared = Arc::new(Blocks::new(capacity, position)?);
+        Ok(BwosLifo { shared, not_sync: PhantomData })
+    }
+
+    /// Lets thieves have what is in the owner's block. Nothing happens if that needs memory which
+    /// cannot be had.
+    pub fn share(&self) {
+        if self.head() < self.tail() {
+            let _ = self.advance();
+        }
+    }
+
+    // Relaxed, both: only the owner writes them.
+    #[inline(always)]
+    fn head(&self) -> u16 {
+        self.shared.owner.head.load(Ordering::Relaxed) as u16
+    }
+
+    #[inline(always)]
+    fn tail(&self) -> u16 {
+        self.shared.owner.tail.load(Ordering::Relaxed) as u16
+    }
+
+    #[inline(always)]
+    fn block(&self) -> &Block<T, M> {
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
+        // that.
+        let block = unsafe { self.shared.owner.block.get() };
+        // SAFETY: a block lives as long as its `Blocks`.
+        unsafe { &*block.get() }
+    }
+
+    /// Makes a block, closed, the one that the owner works in.
+    fn work_in(&self, block: &Block<T, M>, position: u64, head: u16, tail: u16) {
+        let owner = &self.shared.owner;
+        // SAFETY: this is the owner's handle.
+        unsafe { owner.block.get() }.set(ptr::from_ref(block));
+        // Relaxed: thieves read them for lengths, which are estimates.
+        owner.last.store(position, Ordering::Relaxed);
+        owner.head.store(head.into(), Ordering::Relaxed);
+        owner.tail.store(tail.into(), Ordering::Relaxed);
+    }
+
+    /// Grants the owner's block, and goes on to the next.
+    #[cold]
+    #[inline(never)]
+    fn advance(&self) -> Result<(), NoMemory> {
+        let shared = &*self.shared;
+        // Relaxed: only the owner writes it.
+        let position = shared.owner.last.load(Ordering::Relaxed);
+        let next = position.wrapping_add(1);
+        // SAFETY: this is the owner's handle.
+        let entered = unsafe { shared.enter(next) }?;
+        self.block().grant(position as u32, self.head(), self.tail());
+        self.work_in(entered, next, 0, 0);
+        Ok(())
+    }
+
+    /// Goes back to the block before, if thieves have left something there.
+    #[cold]
+    #[inline(never)]
+    fn retreat(&self) -> bool {
+        let shared = &*self.shared;
+        // Relaxed: only the owner writes it.
+        let position = shared.owner.last.load(Ordering::Relaxed);
+        if position.wrapping_sub(shared.start()).cast_signed() <= 0 {
+            return false;
+        }
+        let before = position.wrapping_sub(1);
+        let Some(block) = shared.at(before) else { return false };
+        if block.open().is_exhausted() {
+            return false;
+        }
+        let left = block.takeover();
+        if left.next == left.end {
+            // So it stays: thieves pass it.
+            block.grant(before as u32, left.next, left.end);
+            return false;
+        }
+        self.work_in(block, before, left.next, left.end);
+        true
+    }
+}
+
+impl<T: Send, M: Memory> Default for BwosLifo<T, M> {
+    fn default() -> Self {
+        match Self::with_capacity(DEFAULT_CAPACITY) {
+            Ok(queue) => queue,
+            Err(_) => crate::out_of_memory::<T>(),
+        }
+    }
+}
+
+impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
+    type Thief = Thief<T, false, M>;
+
+    #[inline]
+    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        let mut tail = self.tail();
+        if tail == self.shared.size() {
+            if let Err(NoMemory) = self.advance() {
+                return Err(OutOfMemory(task));
+            }
+            tail = 0;
+        }
+        // SAFETY: the block is the owner's, and above `tail` there is nothing.
+        unsafe { self.block().write(tail, task) };
+        // Relaxed: thieves do not take by it.
+        self.shared.owner.tail.store(u64::from(tail) + 1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    #[inline]
+    fn pop(&self) -> Option<T> {
+        let mut tail = self.tail();
+        if tail == self.head() {
+            if !self.retreat() {
+                return None;
+            }
+            tail = self.tail();
+        }
+        tail -= 1;
+        // Relaxed: as in `try_push`.
+        self.shared.owner.tail.store(tail.into(), Ordering::Relaxed);
+        // SAFETY: the block is the owner's from `head` on, and the task is taken once, since `tail`
+        // is below it now.
+        Some(unsafe { self.block().read(tail) })
+    }
+
+    fn thief(&self) -> Self::Thief {
+        Thief::new(&self.shared)
+    }
+
+    fn len(&self) -> usize {
+        self.shared.len()
+    }
+}
+
+impl<T: Send, M: Memory> ExactlyOnce<T> for BwosLifo<T, M> {}
+
+impl<T: Send, M: Memory> Drop for BwosLifo<T, M> {
+    fn drop(&mut self) {
+        let (head, tail) = (self.head(), self.tail());
+        if head < tail {
+            // Relaxed: only the owner writes it.
+            let position = self.shared.owner.last.load(Ordering::Relaxed);
+            self.block().grant(position as u32, head, tail);
+        }
+    }
+}
+
+impl<T: Send, M: Memory> fmt::Debug for BwosLifo<T, M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BwosLifo").field("len", &self.shared.len()).finish_non_exhaustive()
+    }
+}
+
+methods!(T; [T: Send, M: Memory] BwosLifo<T, M>; [T: Send, M: Memory] Thief<T, false, M>);
