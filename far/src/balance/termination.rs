@@ -20,7 +20,7 @@
 //! the first wave that starts after that counts as many sent as received, and the next one agrees with it.
 //!
 //! One wave is not enough, even one that counts as many sent as received: a rank that has reported may receive a parcel
-//! from one that has not, and that has not counted it yet. `tests/model_termination.rs` searches all interleavings of a few
+//! from one that has not, and that has not counted it yet. `tests/it/model_termination.rs` searches all interleavings of a few
 //! ranks, parcels and messages, with [`Waves::Two`] and, where it must find the error, with [`Waves::One`].
 
 use crate::message::Message;

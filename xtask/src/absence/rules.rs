@@ -215,7 +215,7 @@ fn may_hold_unsafe(path: &str) -> bool {
     const VOUCHING: [&str; 12] = [
         "crates/bench/src/suites/simulate/forks/stack",
         "crates/bench/src/promise",
-        "crates/bench/tests/promise",
+        "crates/bench/tests/it/promise",
         "crates/simulate/src/memory",
         "crates/check/src/memory",
         "crates/models/src/any_policy",

@@ -3,8 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-mod launch;
-
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -12,7 +10,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use launch::{Ran, launcher, wait};
 use poach_far::bag::Bag;
 use poach_far::balance::victims::Victims;
 use poach_far::balance::{
@@ -25,6 +22,8 @@ use poach_far::{
     Outcome, RankStats, Reduction, Role, Status, World, join, reduction, sum, supervise,
 };
 use serde::{Deserialize, Serialize, Serializer};
+
+use crate::launch::{Ran, launcher, wait};
 
 fn panics(call: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(call)).is_err()
@@ -245,7 +244,7 @@ fn ranks(ranks: usize, test: &str, number: usize) -> Ran {
     let mut command = launcher();
     command.env("POACH_FAR_TEST", number.to_string());
     command.args(["-n", &ranks.to_string()]).arg(std::env::current_exe().unwrap());
-    command.args(["--exact", test, "--nocapture", "--test-threads", "1"]);
+    command.args(["--exact", &format!("safe_code::{test}"), "--nocapture", "--test-threads=1"]);
     wait(command)
 }
 

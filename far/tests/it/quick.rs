@@ -2,9 +2,7 @@
 
 #![forbid(unsafe_code)]
 
-mod launch;
-
-use launch::{jobs, program, run};
+use crate::launch::{jobs, program, run};
 
 #[test]
 fn a_tree_has_its_published_size_by_messages_and_by_windows() {

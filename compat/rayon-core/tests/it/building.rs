@@ -3,8 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-mod rig;
-
 use std::error::Error;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -14,7 +12,7 @@ use std::thread;
 
 use rayon_core::{ThreadPoolBuilder, current_thread_index, scope};
 
-use rig::{fib, panic_of, pool};
+use crate::rig::{fib, panic_of, pool};
 
 #[test]
 fn handlers_of_the_threads() {

@@ -3,8 +3,6 @@
 
 #![forbid(unsafe_code)]
 
-mod rig;
-
 use std::cell::Cell;
 use std::error::Error;
 use std::io;
@@ -20,7 +18,7 @@ use rayon_core::{
     yield_local, yield_now,
 };
 
-use rig::{fib, panic_of, pool};
+use crate::rig::{fib, panic_of, pool};
 
 #[test]
 fn joins_return_both_results() {

@@ -1,8 +1,5 @@
 //! Jobs under a launcher: `POACH_FAR_MPIEXEC` names it, or it is `mpiexec`.
 
-// Each program of tests uses some of it.
-#![allow(dead_code)]
-
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::thread;

@@ -1,4 +1,4 @@
-//! Pools that are made and dropped leave nothing. Alone in its program, since it counts the threads.
+//! Pools that are made and dropped leave nothing. In a process of its own, since it counts the threads.
 
 #![forbid(unsafe_code)]
 
@@ -6,6 +6,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use rayon_core::{ThreadPoolBuilder, join};
+
+use crate::own_process::alone;
 
 /// The threads of this process.
 #[cfg(target_os = "linux")]
@@ -21,6 +23,10 @@ fn threads() -> usize {
 
 #[test]
 fn ten_thousand_pools_leave_nothing() {
+    alone("ten_thousand_pools_leave_nothing", nothing_is_left);
+}
+
+fn nothing_is_left() {
     let before = threads();
     for index in 0..10_000 {
         let pool = ThreadPoolBuilder::new().num_threads(1).build().unwrap();

@@ -2,11 +2,9 @@
 
 #![forbid(unsafe_code)]
 
-mod launch;
-
 use std::process::Command;
 
-use launch::{Ran, launcher, program, wait};
+use crate::launch::{Ran, launcher, program, wait};
 
 /// A job of two ranks with an MPI that refuses something.
 fn refused(what: &str, arguments: &[&str]) -> Ran {

@@ -6,16 +6,16 @@ use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::fs::symlink;
-mod launch;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use launch::{PATIENCE, jobs, launcher, program, run, wait};
 use poach_scan::{Control, Options};
 use serde_json::Value;
+
+use crate::launch::{PATIENCE, jobs, launcher, program, run, wait};
 
 #[test]
 fn the_published_sizes_of_trees_on_one_to_four_ranks() {

@@ -4,21 +4,19 @@
 
 use std::env;
 use std::panic::panic_any;
-use std::process::Command;
 use std::sync::mpsc;
 
 use rayon_core::ThreadPoolBuilder;
 
+use crate::own_process::this_test;
+
 /// Runs this test again in a process of its own, with `role` to play; true in that process.
+#[track_caller]
 fn in_child(role: &str, test: &str) -> bool {
     if env::var("ROLE").is_ok_and(|mine| mine == role) {
         return true;
     }
-    let child = Command::new(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env("ROLE", role)
-        .output()
-        .unwrap();
+    let child = this_test(test).env("ROLE", role).output().unwrap();
     assert!(!child.status.success(), "{child:?}");
     assert!(!String::from_utf8_lossy(&child.stdout).contains("still there"), "{child:?}");
     let said = String::from_utf8_lossy(&child.stderr);

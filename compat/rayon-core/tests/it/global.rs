@@ -4,7 +4,6 @@
 
 use std::env;
 use std::error::Error;
-use std::process::Command;
 use std::sync::mpsc;
 use std::thread;
 
@@ -13,23 +12,25 @@ use rayon_core::{
     in_place_scope_fifo, join, join_context, scope, scope_fifo, spawn, spawn_broadcast, spawn_fifo,
 };
 
+use crate::own_process::this_test;
+
 /// Whether this is the process that `test` is run in, with three threads as the environment says; if not, starts it.
+#[track_caller]
 fn in_child(test: &str) -> bool {
     in_child_with(test, &[("RAYON_NUM_THREADS", "3")])
 }
 
 /// Whether this is the process that `test` is run in, with these variables; if not, starts it.
+#[track_caller]
 fn in_child_with(test: &str, variables: &[(&str, &str)]) -> bool {
     if env::var_os("CHILD").is_some() {
         return true;
     }
-    let child = Command::new(env::current_exe().unwrap())
-        .args([test, "--exact", "--nocapture"])
-        .env("CHILD", "1")
-        .env_remove("RAYON_NUM_THREADS")
-        .envs(variables.iter().copied())
-        .status();
-    assert!(child.unwrap().success());
+    let mut child = this_test(test);
+    child.env("CHILD", "1").env_remove("RAYON_NUM_THREADS").envs(variables.iter().copied());
+    let output = child.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success() && said.contains("1 passed"), "{output:?}");
     false
 }
 

@@ -2,14 +2,12 @@
 
 #![forbid(unsafe_code)]
 
-mod launch;
-
 use std::fs;
 use std::process::Command;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use launch::{PATIENCE, jobs, launcher, program, run, wait};
+use crate::launch::{self, PATIENCE, jobs, launcher, program, run, wait};
 
 /// A job that fails: with a message, an exit code, no result, and in time.
 fn fails(ranks: usize, what: &str, message: &str) {
