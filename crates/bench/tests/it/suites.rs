@@ -2,8 +2,6 @@
 //! workers: the result is the one that an independent computation gives. Queues and pools: each
 //! task comes out once.
 
-mod promise;
-
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -13,6 +11,8 @@ use poach_bench::{
     Suite, suites, why,
 };
 use poach_memory::{Machine, Memory as _};
+
+use crate::promise;
 
 const WORKERS: [usize; 4] = [1, 2, 3, 8];
 
