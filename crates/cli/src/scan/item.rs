@@ -17,13 +17,13 @@ mod windows;
 pub(super) use unix::{DIRECTORY, beside, stat};
 #[cfg(unix)]
 pub(super) use unix::{
-    Handle, Identity, identity_of, is_mounted_in, links_in, list, open_file, open_given, open_in,
-    place, remove, remove_copy, see, touched,
+    Handle, Identity, Seen, Touched, identity_of, is_mounted_in, links_in, list, open_file,
+    open_given, open_in, place, remove, remove_copy, see, sync, touched,
 };
 #[cfg(windows)]
 pub(super) use windows::{
-    Handle, Identity, identity_of, is_mounted_in, links_in, list, open_file, open_given, open_in,
-    place, remove, remove_copy, see, touched,
+    Handle, Identity, Seen, Touched, identity_of, is_mounted_in, links_in, list, open_file,
+    open_given, open_in, place, remove, remove_copy, see, sync, touched,
 };
 
 /// An entry, and all that is in it.
@@ -31,11 +31,21 @@ pub(super) use windows::{
 pub(super) struct Item {
     pub(super) name: CString,
     pub(super) identity: Identity,
+    /// When its attributes were last changed, where that is known; nothing of a directory.
+    pub(super) changed: Option<(i64, i64)>,
+    /// Whether it is a file with several names: when one of them goes, all are changed.
+    pub(super) is_several: bool,
     /// Of a directory, what is in it.
     pub(super) inside: Option<Vec<Item>>,
 }
 
 impl Item {
+    /// Whether this is what was seen, and what was listed. Of a file with several names its
+    /// attributes may have changed.
+    pub(super) fn is(&self, seen: &Seen) -> bool {
+        seen.identity == self.identity && (self.is_several || seen.changed == self.changed)
+    }
+
     /// How many entries go with it.
     pub(super) fn count(&self) -> u64 {
         let (mut count, mut waiting) = (0, vec![self]);

@@ -306,3 +306,69 @@ fn what_links_lead_to_is_scanned_once_wherever_it_lies() {
     stopped.stop();
     assert_eq!(linked(&[root.join("tree")], &options, &stopped).expect("threads").len(), 1);
 }
+
+/// Under root everything may be read, so it looks as another user.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_link_to_what_may_not_be_looked_at_is_told_of_once() {
+    use rustix::thread::{Uid, set_thread_res_uid};
+    use std::os::unix::fs::PermissionsExt as _;
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let root = place.path().canonicalize().expect("it is there");
+    for name in ["tree", "closed/inner"] {
+        fs::create_dir_all(root.join(name)).expect("a directory");
+    }
+    rig::symlink("../closed/inner", root.join("tree/link")).expect("a link");
+    let closed = |mode| fs::set_permissions(root.join("closed"), fs::Permissions::from_mode(mode));
+    fs::set_permissions(&root, fs::Permissions::from_mode(0o755)).expect("ours");
+    closed(0).expect("ours");
+    let is_root = rustix::process::geteuid().is_root();
+    let user = |id| set_thread_res_uid(None, Uid::from_raw(id), None);
+    if is_root {
+        user(65_534).expect("root may");
+    }
+    let options = Options { follow_paths: true, ..Options::default() };
+    let found = |given: PathBuf| {
+        let paths = linked(&[given.clone()], &options, &Control::new()).expect("threads");
+        let scan = scan_on(&rig::Direct, &paths, &options, &Control::new()).expect("threads");
+        let errors: Vec<_> = scan.errors.iter().map(|it| it.path.clone()).collect();
+        (paths[1..].to_vec(), errors)
+    };
+    let (both, link) = ([root.join("tree"), root.clone()].map(found), root.join("tree/link"));
+    if is_root {
+        user(0).expect("it was root");
+    }
+    closed(0o755).expect("ours");
+    for (paths, errors) in both {
+        let name = link.as_os_str().as_encoded_bytes();
+        assert_eq!(paths, [link.clone()]);
+        assert!(errors.iter().any(|it| it == name), "{errors:?}");
+    }
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_target_on_a_file_system_mounted_below_a_given_path_is_followed_there() {
+    use std::os::unix::fs::MetadataExt as _;
+    use std::path::Path;
+    let device = |path: &Path| path.metadata().map(|meta| meta.dev()).ok();
+    let [above, below] = ["/dev", "/dev/shm"].map(Path::new);
+    let shared = tempfile::tempdir_in(below);
+    let Ok(shared) = shared.as_ref().map(tempfile::TempDir::path) else { return };
+    if device(above) == device(below) {
+        return;
+    }
+    let place = tempfile::tempdir().expect("a directory for the test");
+    for name in ["given", "target"] {
+        fs::create_dir(shared.join(name)).expect("a directory");
+    }
+    let target = shared.join("target");
+    rig::symlink(target.to_str().expect("plain"), place.path().join("link")).expect("a link");
+    for one_file_system in [true, false] {
+        let options = Options { one_file_system, follow_paths: true, ..Options::default() };
+        let given = [place.path().to_owned(), above.to_owned(), shared.join("given")];
+        let paths = linked(&given, &options, &Control::new()).expect("threads");
+        // The walk of `/dev` comes to it, if it leaves its own file system.
+        assert_eq!(paths.contains(&target), one_file_system, "{paths:?}");
+    }
+}

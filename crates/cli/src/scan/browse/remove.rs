@@ -3,11 +3,13 @@
 //! A [`Plan`] lists entries and all that is in them, with device and number of each, by open directories: no link is followed,
 //! and a file system mounted below is refused. The list is what the question shows. [`Plan::carry_out`] then deletes exactly
 //! this list, from the leaves up, each name by the handle of its directory and only if it is what was listed still: the same
-//! device and number and, of a file, the same length and time of change, as a number may be given to a new file. A directory
+//! device and number and, of a file, the same length, and the same times of its content and of its attributes, as a number may
+//! be given to a new file, and a time can be set back. A directory
 //! that was replaced since, by a link or another directory, is refused; what was added since keeps its directory.
 //!
 //! A file that is deleted because another one is equal to it is compared with that, byte by byte,
-//! right before. On Unix it then gets another name (`.poach-…`) beside its own, the one that stays
+//! right before. On Unix the one that stays is written to its disk (`fsync`) before the first of
+//! the others goes. The file then gets another name (`.poach-…`) beside its own, the one that stays
 //! is looked at again, by its name, and only then does it go: two mounts may show one file as two.
 //!
 //! On Unix a moment is left, between the last look at a name and its deletion, in which a file can take another's place: no system
@@ -24,8 +26,8 @@ use std::ffi::CString;
 use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use poach_scan::Control;
 use poach_scan::duplicates::same_content;
@@ -79,7 +81,7 @@ struct Group {
 struct Chosen {
     names: Names,
     item: Item,
-    twin: Option<Twin>,
+    twin: Option<Arc<Twin>>,
 }
 
 /// A file that stays.
@@ -88,6 +90,36 @@ struct Twin {
     parent: Arc<Parent>,
     name: CString,
     names: Names,
+    /// What it was when its content was written to its disk, once that was asked: an error is told
+    /// once only.
+    synced: OnceLock<Result<State, String>>,
+}
+
+/// What a file that stays is.
+type State = (Identity, item::Touched);
+
+/// The files with several names of which one goes.
+#[derive(Debug, Default)]
+struct Begun(Mutex<HashSet<Identity>>);
+
+impl Begun {
+    /// Looks, before the first name of a file with several goes, whether it is what was listed.
+    /// With that name all of them are changed.
+    fn check(&self, within: &Handle, item: &Item) -> io::Result<()> {
+        if !item.is_several {
+            return Ok(());
+        }
+        // Nobody takes a name of it away between the look and the note.
+        let mut begun = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if begun.contains(&item.identity) {
+            return Ok(());
+        }
+        if item::see(within, &item.name)?.changed != item.changed {
+            return Err(changed(&item.name));
+        }
+        begun.insert(item.identity);
+        Ok(())
+    }
 }
 
 /// What a deletion came to.
@@ -116,6 +148,7 @@ impl Plan {
         let (groups, names) = (Vec::new(), HashMap::new());
         let mut plan = Plan { groups, act, files: 0, directories: 0, bytes: 0, names };
         let (mut opened, mut numbers) = (Opened::default(), HashMap::new());
+        let mut twins: HashMap<&Names, Arc<Twin>> = HashMap::new();
         for Target { root, names, twin } in targets {
             let (within, name, is_link) =
                 opened.open(root, names).map_err(|error| of(names, error))?;
@@ -123,11 +156,15 @@ impl Plan {
             let item = plan.list(handle, name, is_link, control, 0)?;
             let twin = match twin {
                 None => None,
+                Some((_, names)) if twins.contains_key(names) => twins.get(names).map(Arc::clone),
                 Some((root, names)) => {
                     let (within, name, _) =
                         opened.open(root, names).map_err(|error| of(names, error))?;
                     let parent = Arc::clone(&within.parent);
-                    Some(Twin { parent, name, names: names.clone() })
+                    let synced = OnceLock::new();
+                    let twin = Arc::new(Twin { parent, name, names: names.clone(), synced });
+                    twins.insert(names, Arc::clone(&twin));
+                    Some(twin)
                 }
             };
             let groups = &mut plan.groups;
@@ -164,7 +201,8 @@ impl Plan {
             if names == seen.names {
                 self.bytes += seen.bytes;
             }
-            return Ok(Item { name, identity, inside: None });
+            let (changed, is_several) = (seen.changed, seen.names > 1);
+            return Ok(Item { name, identity, changed, is_several, inside: None });
         }
         if is_link {
             let name = escape(name.to_bytes());
@@ -185,7 +223,7 @@ impl Plan {
             .into_iter()
             .map(|(name, is_link)| self.list(&directory, name, is_link, control, depth + 1));
         let inside = Some(inside.collect::<io::Result<_>>()?);
-        Ok(Item { name, identity, inside })
+        Ok(Item { name, identity, changed: None, is_several: false, inside })
     }
 
     /// What goes, an entry a line: all of it, however much that is.
@@ -229,10 +267,11 @@ impl Plan {
 
     fn to_trash(&self, control: &Control, gone: &AtomicU64) -> Outcome {
         let (mut outcome, mut bins) = (Outcome::default(), trash::Bins::default());
+        let begun = Begun::default();
         for group in &self.groups {
             let mut within = None;
             for chosen in &group.chosen {
-                match chosen.to_trash(&mut within, &group.parent, control, &mut bins) {
+                match chosen.to_trash(&mut within, &group.parent, control, (&mut bins, &begun)) {
                     Ok(trashed) => outcome.trashed.push(trashed),
                     Err(error) => {
                         outcome.error = Some(of(&chosen.names, error));
@@ -255,7 +294,7 @@ impl Chosen {
         within: &mut Option<Handle>,
         parent: &Arc<Parent>,
         control: &Control,
-        bins: &mut trash::Bins,
+        (bins, begun): (&mut trash::Bins, &Begun),
     ) -> io::Result<Trashed> {
         if control.is_stopped() {
             return Err(stopped());
@@ -267,20 +306,25 @@ impl Chosen {
         if let Some(twin) = &self.twin {
             self.compare(twin, within, control)?;
         }
+        begun.check(within, &self.item)?;
         Trashed::put(within, parent, &self.item, &self.names, bins)
     }
 
     /// Deletes a file. `within`: the directory that it is in.
-    fn delete(&self, within: &Handle, control: &Control) -> io::Result<()> {
-        let Some(twin) = &self.twin else { return item::remove(within, &self.item) };
+    fn delete(&self, within: &Handle, begun: &Begun, control: &Control) -> io::Result<()> {
+        let Some(twin) = &self.twin else {
+            begun.check(within, &self.item)?;
+            return item::remove(within, &self.item);
+        };
         let (other, seen) = self.compare(twin, within, control)?;
-        let touched = item::touched(&other)?;
+        let state = twin.sync(&other, seen)?;
+        begun.check(within, &self.item)?;
         item::remove_copy(within, &self.item, || {
             // By the handle first: the mount that shows it may remember its name.
-            if item::touched(&other)? == touched {
+            if item::touched(&other)? == state.1 {
                 let (again, now) = item::open_file(&twin.parent.open()?, &twin.name)
                     .map_err(|error| of(&twin.names, error))?;
-                if now == seen && item::touched(&again)? == touched {
+                if (now, item::touched(&again)?) == state {
                     return Ok(());
                 }
             }
@@ -312,6 +356,26 @@ impl Chosen {
         }
         let (one, twin) = (shown(&self.names), shown(&twin.names));
         Err(io::Error::other(format!("{one} does not equal {twin} any more")))
+    }
+}
+
+impl Twin {
+    /// Writes its content to its disk, if that was not done yet. What it is.
+    ///
+    /// # Errors
+    ///
+    /// If that failed, for whichever of the files that equal it, or it has changed since.
+    fn sync(&self, file: &File, seen: Identity) -> io::Result<State> {
+        let state = (seen, item::touched(file)?);
+        let sync = || item::sync(file).map(|()| state).map_err(|error| error.to_string());
+        let names = shown(&self.names);
+        Err(io::Error::other(match self.synced.get_or_init(sync) {
+            Ok(synced) if *synced == state => return Ok(state),
+            Ok(_) => format!("{names}, which stays, has changed"),
+            Err(error) => {
+                format!("{names}, which stays, could not be written to its disk: {error}")
+            }
+        }))
     }
 }
 

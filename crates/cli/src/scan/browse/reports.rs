@@ -51,10 +51,8 @@ impl Page {
         let copies = groups.iter().flat_map(|group| &group.copies).map(|copy| &copy.path);
         let roots = Roots::of(scan);
         let split = |path: &[u8]| roots.split(path).map(|(_, names)| names);
-        let mut ways: Vec<(Names, &Vec<u8>)> =
+        let ways: Vec<(Names, &Vec<u8>)> =
             copies.map(|path| (split(path).unwrap_or_default(), path)).collect();
-        // In this order each directory is gone through once.
-        ways.sort();
         let nodes = scan.tree.find_each(ways.iter().map(|(names, _)| &names[..]));
         let linked =
             ways.iter().zip(nodes).filter(|(_, node)| node.is_some_and(|it| it.link().is_some()));
@@ -129,8 +127,7 @@ impl Page {
         let roots = Roots::of(scan);
         let split = |path: &[u8]| roots.split(path).map(|(_, names)| names);
         let copies = equal.groups.iter().flat_map(|group| &group.copies);
-        let mut ways: Vec<Names> = copies.filter_map(|copy| split(&copy.path)).collect();
-        ways.sort_unstable();
+        let ways: Vec<Names> = copies.filter_map(|copy| split(&copy.path)).collect();
         let nodes = scan.tree.find_each(ways.iter().map(Vec::as_slice));
         let there: HashSet<&Names> =
             ways.iter().zip(nodes).filter_map(|(names, node)| node.map(|_| names)).collect();

@@ -25,7 +25,7 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, RenameFlags};
 use rustix::io::Errno;
 
-use super::item::{DIRECTORY, Identity, Item, Parent, stat};
+use super::item::{DIRECTORY, Identity, Item, Parent, changed, see, stat};
 use super::names::Names;
 
 /// Whether there is a trash.
@@ -89,7 +89,9 @@ impl Trashed {
         names: &Names,
         bins: &mut Bins,
     ) -> io::Result<Trashed> {
-        item.is_at(within, &item.name)?;
+        if !item.is(&see(within, &item.name)?) {
+            return Err(changed(&item.name));
+        }
         let bin = bins.of(within)?;
         let own = std::fs::read_link(path_of(within))?
             .join(std::ffi::OsStr::from_bytes(item.name.to_bytes()));
@@ -104,7 +106,7 @@ impl Trashed {
             return Err(error);
         }
         if let Err(error) = item.is_at(&bin.files, &name) {
-            // Something took its place in between.
+            // Something took its place in between. The rename has changed when it was changed.
             rename(&bin.files, &name, within, &item.name)?;
             let _ = forget();
             return Err(error);

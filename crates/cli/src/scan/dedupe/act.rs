@@ -206,7 +206,10 @@ impl Kept {
             let acted = place(names).and_then(|(within, name)| {
                 let identity = other.seen.identity;
                 if how == How::Delete {
-                    let item = Item { name, identity, inside: None };
+                    // When it was changed has been looked at: with the first of its names that
+                    // goes it changes.
+                    let (changed, is_several) = (None, true);
+                    let item = Item { name, identity, changed, is_several, inside: None };
                     return remove_copy(&within, &item, || self.check());
                 }
                 let replaced = self.replace(&within, &name, identity);

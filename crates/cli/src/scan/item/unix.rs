@@ -34,6 +34,9 @@ pub(in super::super) struct Identity {
 /// What is known of an entry.
 pub(in super::super) struct Seen {
     pub(in super::super) identity: Identity,
+    /// When its attributes were last changed; nothing of a directory, which changes with what is
+    /// deleted in it.
+    pub(in super::super) changed: Option<(i64, i64)>,
     pub(in super::super) is_directory: bool,
     pub(in super::super) names: u64,
     /// On disk.
@@ -72,9 +75,12 @@ pub(in super::super) fn stat(within: &Handle, name: &CString) -> io::Result<Stat
 #[allow(clippy::unnecessary_cast, reason = "the fields' types differ between processors")]
 pub(in super::super) fn see(within: &Handle, name: &CString) -> io::Result<Seen> {
     let stat = stat(within, name)?;
+    let is_directory = FileType::from_raw_mode(stat.st_mode) == FileType::Directory;
+    let changed = (stat.st_ctime as i64, stat.st_ctime_nsec as i64);
     Ok(Seen {
         identity: Identity::of(&stat),
-        is_directory: FileType::from_raw_mode(stat.st_mode) == FileType::Directory,
+        changed: (!is_directory).then_some(changed),
+        is_directory,
         names: stat.st_nlink.into(),
         bytes: stat.st_blocks as u64 * 512,
     })
@@ -106,9 +112,17 @@ pub(in super::super) fn is_mounted_in(within: &Handle, directory: &Handle) -> io
 }
 
 /// When the attributes of a file were last changed, its names among them, and how many it has.
-pub(in super::super) fn touched(file: &File) -> io::Result<(i64, i64, u64)> {
+pub(in super::super) type Touched = (i64, i64, u64);
+
+/// What changes with the attributes of an open file.
+pub(in super::super) fn touched(file: &File) -> io::Result<Touched> {
     let meta = file.metadata()?;
     Ok((meta.ctime(), meta.ctime_nsec(), meta.nlink()))
+}
+
+/// Writes what is in a file to its disk.
+pub(in super::super) fn sync(file: &File) -> io::Result<()> {
+    file.sync_all()
 }
 
 /// Opens a directory that the user gave.
@@ -152,7 +166,7 @@ pub(in super::super) fn open_file(within: &Handle, name: &CString) -> io::Result
 
 /// Deletes an entry, if it is what was listed; a directory, if it is empty.
 pub(in super::super) fn remove(within: &Handle, item: &Item) -> io::Result<()> {
-    if see(within, &item.name)?.identity != item.identity {
+    if !item.is(&see(within, &item.name)?) {
         return Err(changed(&item.name));
     }
     let flags = if item.inside.is_some() { AtFlags::REMOVEDIR } else { AtFlags::empty() };
@@ -170,11 +184,9 @@ pub(in super::super) fn remove_copy(
     item: &Item,
     stays: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let check = |name: &CString| {
-        let is_same = see(within, name)?.identity == item.identity;
-        if is_same { Ok(()) } else { Err(changed(&item.name)) }
-    };
-    check(&item.name)?;
+    if !item.is(&see(within, &item.name)?) {
+        return Err(changed(&item.name));
+    }
     let aside = loop {
         let aside = beside();
         match rename_to_none(within, &item.name, &aside) {
@@ -183,9 +195,13 @@ pub(in super::super) fn remove_copy(
             Err(error) => return Err(error),
         }
     };
-    let gone = check(&aside)
-        .and_then(|()| stays())
-        .and_then(|()| Ok(rustix::fs::unlinkat(within, &aside, AtFlags::empty())?));
+    // The rename has changed it.
+    let gone =
+        see(within, &aside)
+            .and_then(|seen| {
+                if seen.identity == item.identity { stays() } else { Err(changed(&item.name)) }
+            })
+            .and_then(|()| Ok(rustix::fs::unlinkat(within, &aside, AtFlags::empty())?));
     gone.map_err(|error| match rename_to_none(within, &aside, &item.name) {
         Ok(()) => error,
         Err(back) => {

@@ -19,6 +19,8 @@ pub(in super::super) use poach_scan::sys::Identity;
 /// What is known of an entry.
 pub(in super::super) struct Seen {
     pub(in super::super) identity: Identity,
+    /// When its attributes were last changed: not asked, as it is deleted by a handle.
+    pub(in super::super) changed: Option<(i64, i64)>,
     pub(in super::super) is_directory: bool,
     pub(in super::super) names: u64,
     /// On disk.
@@ -28,7 +30,7 @@ pub(in super::super) struct Seen {
 pub(in super::super) fn see(within: &Handle, name: &CString) -> io::Result<Seen> {
     let (identity, meta) = Windows.identify(within, name)?;
     let is_directory = meta.kind == Kind::Directory;
-    Ok(Seen { identity, is_directory, names: meta.links, bytes: meta.disk })
+    Ok(Seen { identity, changed: None, is_directory, names: meta.links, bytes: meta.disk })
 }
 
 /// Where a file system keeps it: this one keeps entries in the order of their names, in which they
@@ -48,9 +50,18 @@ pub(in super::super) fn is_mounted_in(within: &Handle, directory: &Handle) -> io
 
 /// When the attributes of a file were last changed, and how many names it has: not asked, as
 /// nothing is renamed here.
+pub(in super::super) type Touched = ();
+
+/// What changes with the attributes of an open file.
 #[expect(clippy::unnecessary_wraps, reason = "other systems have to ask")]
-pub(in super::super) fn touched(_: &File) -> io::Result<u64> {
-    Ok(0)
+pub(in super::super) fn touched(_: &File) -> io::Result<Touched> {
+    Ok(())
+}
+
+/// Does nothing: only what may write to a file may ask for that here.
+#[expect(clippy::unnecessary_wraps, reason = "other systems can do it")]
+pub(in super::super) fn sync(_: &File) -> io::Result<()> {
+    Ok(())
 }
 
 /// Opens a directory that the user gave.

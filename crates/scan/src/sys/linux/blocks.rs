@@ -47,6 +47,10 @@ struct Map {
     extents: [Mapped; AT_A_TIME],
 }
 
+/// What was written is given its places first (`FIEMAP_FLAG_SYNC`): some file systems know none of
+/// it before.
+const SYNC: u32 = 0x1;
+
 /// The last one of the file.
 const LAST: u32 = 0x1;
 /// It has no place on the disk yet, or lies among the file's other data.
@@ -77,8 +81,8 @@ fn extents_by(
 ) -> io::Result<()> {
     let mut start = 0;
     loop {
-        let head =
-            Head { start, length: u64::MAX - start, room: AT_A_TIME as u32, ..Head::default() };
+        let (length, room) = (u64::MAX - start, AT_A_TIME as u32);
+        let head = Head { start, length, flags: SYNC, room, ..Head::default() };
         let mut map = Map { head, extents: [Mapped::default(); AT_A_TIME] };
         ask(&mut map)?;
         let mapped = &map.extents[..AT_A_TIME.min(map.head.mapped as usize)];
@@ -165,6 +169,7 @@ mod tests {
         let answer = |map: &mut Map| {
             asked += 1;
             assert!(asked < 10, "it asks without end");
+            assert_eq!((map.head.flags, map.head.room), (1, AT_A_TIME as u32));
             let from = answers.iter().filter(|it| it[0] >= map.head.start).take(at_a_time);
             for (&[logical, physical, length, flags], into) in from.zip(&mut map.extents) {
                 *into =

@@ -21,7 +21,7 @@ use poach_runtime::ThreadPool;
 use poach_scan::Control;
 
 use super::item::{self, Handle, Item, open};
-use super::{Chosen, Group, Outcome, Plan, of, of_item, stopped};
+use super::{Begun, Chosen, Group, Outcome, Plan, of, of_item, stopped};
 
 /// The fewest entries that several threads delete.
 const MANY: u64 = 1000;
@@ -82,6 +82,7 @@ struct Run<'r, 'p> {
     /// Whether one could not be deleted.
     ended: AtomicBool,
     outcome: Mutex<Outcome>,
+    begun: Begun,
 }
 
 /// Deletes what was listed. Ends at the first that is not as it was, or cannot be deleted.
@@ -118,6 +119,7 @@ impl<'r, 'p> Run<'r, 'p> {
             gone,
             ended: AtomicBool::new(false),
             outcome: Mutex::default(),
+            begun: Begun::default(),
         };
         for (group, Group { chosen, .. }) in plan.groups.iter().enumerate() {
             let (directories, mut files): (Vec<&Chosen>, Vec<_>) =
@@ -248,7 +250,7 @@ impl Open<'_, '_> {
             return Err(stopped());
         }
         let within = self.handle(Place::Group(group))?;
-        chosen.delete(within, run.control)?;
+        chosen.delete(within, &run.begun, run.control)?;
         run.went(None);
         run.outcome().went.push(chosen.names.clone());
         Ok(())
@@ -262,7 +264,8 @@ impl Open<'_, '_> {
                 return Err(stopped());
             }
             let within = self.handle(Place::Directory(number))?;
-            item::remove(within, file).map_err(|error| of_item(&file.name, error))?;
+            let removed = run.begun.check(within, file).and_then(|()| item::remove(within, file));
+            removed.map_err(|error| of_item(&file.name, error))?;
             run.went(Some(directory.chosen));
         }
         self.finish(number)

@@ -357,3 +357,85 @@ fn one_file_that_two_mounts_show_is_no_copy_of_itself() {
         assert_eq!(fs::read_dir(upper).expect("ours").count(), 1);
     }
 }
+
+#[cfg(unix)]
+#[test]
+fn a_file_whose_time_was_set_back_is_not_what_was_listed() {
+    let tree = grown();
+    let at = tree.path().join("goes/a");
+    for (name, act) in [("a", Act::Delete), ("b", Act::Delete), ("a", Act::Trash)] {
+        if act == Act::Trash && !trash::IS_THERE {
+            continue;
+        }
+        // One name of two makes no difference.
+        if name == "b" {
+            fs::hard_link(&at, tree.path().join("goes/b")).expect("a link");
+        }
+        let targets = [target(tree.path(), &["goes", name])];
+        let plan = Plan::new(act, &targets, &Control::new()).expect("a plan");
+        let modified = at.metadata().and_then(|it| it.modified()).expect("ours");
+        fs::write(&at, "CONTENT").expect("a file");
+        let file = fs::File::options().write(true).open(&at).expect("ours");
+        file.set_modified(modified).expect("ours");
+        let (outcome, gone) = carry_out(plan);
+        let said = outcome.error.expect("it was written to").to_string();
+        assert!(gone == 0 && said.contains("not what was listed"), "{said}");
+        assert_eq!(fs::read(tree.path().join("goes").join(name)).expect("it stays"), b"CONTENT");
+    }
+    // What goes with the first of its names changes the others, and they go, too.
+    fs::hard_link(&at, tree.path().join("goes/inner/c")).expect("a link");
+    let names = [&["goes", "a"][..], &["goes", "b"], &["goes", "inner"]];
+    let targets = names.map(|names| target(tree.path(), names));
+    let plan = planned(&targets).expect("a plan");
+    assert_eq!((plan.files, plan.bytes > 0), (5, true));
+    let (outcome, gone) = carry_out(plan);
+    assert!(outcome.error.is_none() && gone == 7, "{outcome:?}");
+}
+
+#[cfg(unix)]
+#[test]
+fn nothing_goes_before_what_stays_is_written_to_its_disk() {
+    let tree = grown();
+    fs::write(tree.path().join("goes/b"), "content").expect("a file");
+    let copies = || {
+        let stays = target(tree.path(), &["stays", "c"]);
+        let copy = |name| Target {
+            twin: Some((stays.root.clone(), stays.names.clone())),
+            ..target(tree.path(), &["goes", name])
+        };
+        planned(&["a", "b"].map(copy)).expect("a plan")
+    };
+    let twin = |plan: &Plan| {
+        let twins = plan.groups.iter().flat_map(|it| &it.chosen);
+        let twins: Vec<_> = twins.filter_map(|it| it.twin.as_ref()).collect();
+        assert!(twins.len() == 2 && Arc::ptr_eq(twins[0], twins[1]), "they have one to stay");
+        Arc::clone(twins[0])
+    };
+    // What has no disk cannot be written to it, and a disk tells of an error once.
+    let plan = copies();
+    let stays = twin(&plan);
+    let file = fs::File::open("/dev/null").expect("a device");
+    let (_, identity) = {
+        let (parent, within) = Parent::new(tree.path(), &stays.names[..2]).expect("ours");
+        drop(parent);
+        item::open_file(&within, &stays.name).expect("ours")
+    };
+    stays.sync(&file, identity).expect_err("it has no disk");
+    let (outcome, gone) = carry_out(plan);
+    let said = outcome.error.expect("it was not written").to_string();
+    assert!(gone == 0 && said.contains("could not be written to its disk"), "{said}");
+    // What has changed since it was written is not written.
+    let plan = copies();
+    let stays = twin(&plan);
+    stays
+        .sync(&fs::File::open(tree.path().join("stays/c")).expect("ours"), identity)
+        .expect("a disk");
+    fs::write(tree.path().join("stays/c"), "content").expect("a file");
+    let (outcome, gone) = carry_out(plan);
+    let said = outcome.error.expect("it was written to").to_string();
+    assert!(gone == 0 && said.contains("has changed"), "{said}");
+    let plan = copies();
+    let stays = twin(&plan);
+    assert_eq!(carry_out(plan).1, 2);
+    assert!(matches!(stays.synced.get(), Some(Ok(_))), "{stays:?}");
+}
