@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use clap::ValueEnum;
 use poach_scan::Scan;
 use poach_scan::document::{self, Format, ImportError};
+use poach_scan::listing::Stored;
 use poach_scan::report::{Extent, escape};
 
 use super::is_nothing;
@@ -188,6 +189,24 @@ pub(super) fn import(path: &Path, memory: Option<u64>) -> Result<Scan> {
             .map_err(ImportError::from)
             .and_then(|file| document::read_within(file, memory))
     };
+    of(path, read)
+}
+
+/// Opens an export that can be gone through without reading all of it. Nothing, if a document has to
+/// be read whole.
+pub(super) fn stored(path: &Path, memory: Option<u64>) -> Result<Option<Stored>> {
+    let open = || {
+        let file = File::open(path)?;
+        if !file.metadata()?.is_file() {
+            return Ok(None);
+        }
+        Stored::open(file, memory.unwrap_or(u64::MAX))
+    };
+    if path == Path::new("-") { Ok(None) } else { of(path, open()) }
+}
+
+/// What was read of a document, or why not with its path.
+fn of<T>(path: &Path, read: Result<T, ImportError>) -> Result<T> {
     read.map_err(|error| anyhow::anyhow!("{}", escape(error.to_string().as_bytes())))
         .with_context(|| escape(path.as_os_str().as_encoded_bytes()).into_owned())
 }

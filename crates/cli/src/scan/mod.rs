@@ -122,7 +122,12 @@ fn scan_and_show(
 /// Lets the user go through a scan. Returns the exit code.
 fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options) -> Result<u8> {
     let document = arguments.document.import.as_ref();
-    let import = |path: &PathBuf| run.uninterrupted(|| document::import(path, arguments.memory));
+    let import = |path: &PathBuf| {
+        run.uninterrupted(|| match document::stored(path, arguments.memory)? {
+            Some(stored) => Ok(browse::Document::Stored(stored)),
+            None => document::import(path, arguments.memory).map(browse::Document::Whole),
+        })
+    };
     let imported = document.map(import).transpose()?;
     let (measure, order) = (arguments.measure(), arguments.view.order());
     let look = look(arguments, arguments.document.target());
@@ -130,7 +135,18 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     // A tab of the browser can be gone through, so it may be longer than a report that is printed.
     let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
     let (read_only, prints) = (arguments.read_only, arguments.print_chosen);
-    let start = browse::Start { paths, options, measure, order, look, settings, read_only, prints };
+    let document = document.map(|path| (&**path, arguments.memory));
+    let start = browse::Start {
+        paths,
+        options,
+        measure,
+        order,
+        look,
+        settings,
+        read_only,
+        prints,
+        document,
+    };
     let browse::Ended { seen, chosen, interrupted } = browse::run(&start, imported)?;
     if arguments.print_chosen && interrupted {
         complain("scan", "interrupted: nothing of what was chosen is printed");

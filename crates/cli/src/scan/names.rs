@@ -72,11 +72,6 @@ pub(super) fn names_of(scan: &Scan, path: &[u8]) -> Option<Names> {
     Roots::of(scan).names_of(path)
 }
 
-/// The names of [`Roots::split`] of one path.
-pub(super) fn split(scan: &Scan, path: &[u8]) -> Option<Names> {
-    Roots::of(scan).split(path).map(|(_, names)| names)
-}
-
 /// An error of the system's, which says nothing of names, with the names that it is about, as they
 /// are: messages are escaped when they are shown.
 pub(super) fn of(names: &[Vec<u8>], error: io::Error) -> io::Error {

@@ -417,6 +417,18 @@ fn what_is_chosen_is_printed_at_the_end_while_the_browser_is_on_the_terminal() {
         assert_eq!((ended.code, fs::read(&list).expect("a list")), (Some(1), Vec::new()));
         assert!(ended.shown.contains("interrupted: nothing of what was chosen"), "{signal:?}");
     }
+    // Before the walk has ended, what was chosen is printed, and it is said.
+    let mut session = Session::begin_early((90, 24), &["-x --threads 1", &words], "", "/");
+    let session = session.as_mut().expect("there is a terminal");
+    session.wait("1 of");
+    session.press_for(" ", "1 chosen");
+    session.press("q");
+    let code = session.finish();
+    let printed = fs::read_to_string(&list).expect("a list");
+    assert!(printed.starts_with('/') && printed.ends_with('\0'), "{printed:?}");
+    let said = String::from_utf8_lossy(&session.shown).contains("ended before everything was read");
+    // It may have been over by then.
+    assert!(code == Some(1) && said || code == Some(0), "{code:?}");
     // On the terminal, no control character of a name.
     let session = Session::begin((90, 24), &["--print-chosen"], path(tree.path()));
     let Some(mut session) = session else { return };
@@ -451,6 +463,36 @@ fn all_of_the_tree_is_searched_and_what_is_found_is_gone_through_and_deleted() {
     session.press_for("fnone\r", "nothing has such a name: none");
     session.press("q");
     assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn a_binary_export_is_gone_through_at_once_and_read_whole_for_its_reports() {
+    let (tree, place) = (grown(), tempfile::tempdir().expect("a directory for the test"));
+    let export = place.path().join("export");
+    let export = export.to_str().expect("plain");
+    let written = Command::new(POACH)
+        .args(["scan", "--no-config", "--format", "ncdu-binary", "-o", export])
+        .arg(tree.path())
+        .status();
+    assert!(written.expect("it starts").success());
+    let words = ["--import", export];
+    let Some(mut session) = Session::begin((90, 24), &words, "") else { return };
+    session.press_for("G", "3 of 3");
+    session.press_for("gl", "small");
+    session.press_for("d", "a document is looked at");
+    session.press_for("\t", "entries a second");
+    session.press_for("\x1b", "small");
+    session.press_for("flar\r", "found: lar");
+    session.press("q");
+    assert_eq!(session.end().code, Some(0));
+    // A block that was changed, and neither the root's nor the last.
+    let mut bytes = fs::read(export).expect("an export");
+    bytes[20] ^= 1;
+    fs::write(export, bytes).expect("a file");
+    let out = Command::new(POACH).args(["scan", "--no-config", "-i"]).args(words).output();
+    let out = out.expect("it starts");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(out.status.code() == Some(1) && said.contains("damaged: "), "{said}");
 }
 
 #[test]
@@ -545,6 +587,19 @@ fn a_signal_and_ctrl_c_restore_the_terminal_during_the_scan_and_after() {
     let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
     session.press("\x03");
     assert_eq!(session.end().code, Some(0));
+}
+
+#[test]
+fn ctrl_c_while_links_are_followed_opens_no_browser_with_a_part_of_them() {
+    // It would say that it needs a terminal.
+    let mut scan = rig::program(POACH);
+    scan.args(["scan", "--no-config", "-i", "-L", "/"]).stdin(Stdio::null());
+    let scan = scan.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it starts");
+    rig::interrupt(&scan);
+    let out = scan.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert_eq!((out.status.code(), out.stdout.len()), (Some(1), 0), "{said}");
+    assert!(said.contains("interrupted: not every link was followed"), "{said}");
 }
 
 #[test]

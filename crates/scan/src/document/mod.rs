@@ -43,6 +43,7 @@ pub use import::{read, read_within};
 pub use input::ImportError;
 pub(crate) use json::{Error, Path};
 pub use json::{SCHEMA, json};
+pub(crate) use ncdu::binary::{Blocks, Directory, Entry, circle};
 pub use ncdu::{ncdu, ncdu_binary};
 pub use ndjson::ndjson;
 pub(crate) use safe::Lines;

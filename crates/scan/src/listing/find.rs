@@ -1,7 +1,7 @@
 //! A search of a whole tree.
 
 use crate::choice::{PatternError, Patterns};
-use crate::{Control, Node, NodeId, Scan};
+use crate::{Control, Kind, Node, NodeId, Scan};
 
 /// What is searched for.
 enum Wanted {
@@ -32,7 +32,8 @@ impl Wanted {
 
 /// The entries below the given paths whose names contain a text, in whatever case. A text with `*`,
 /// `?` or `[` is a glob: the name matches it or, if it has a slash, the path below the given path.
-/// Linear in the tree. `control` can stop it; what was found until then is returned.
+/// In the order of their paths, name by name. Linear in the tree, but for the sorting of each
+/// directory's. `control` can stop it; what was found until then is returned.
 ///
 /// # Errors
 ///
@@ -40,10 +41,11 @@ impl Wanted {
 pub fn find(scan: &Scan, text: &str, control: &Control) -> Result<Vec<NodeId>, PatternError> {
     let wanted = Wanted::of(text)?;
     let wants_paths = wanted.wants_paths();
-    // Of each directory, where the path of the directory that it is in ends; nothing of a given
-    // path.
-    let roots = scan.tree.roots().map(|root| (root, None));
-    let mut waiting: Vec<(Node<'_>, Option<usize>)> = roots.collect();
+    // Of each entry, whether it is one of them, and where the path of the directory that it is in
+    // ends; nothing of a given path. The next one is the last.
+    let roots = scan.tree.roots().map(|root| (root, false, None));
+    let mut waiting: Vec<(Node<'_>, bool, Option<usize>)> = roots.collect();
+    waiting.reverse();
     let (mut found, mut path) = (Vec::new(), Vec::new());
     let extend = |path: &mut Vec<u8>, above, name: &[u8]| {
         path.truncate(above);
@@ -54,19 +56,26 @@ pub fn find(scan: &Scan, text: &str, control: &Control) -> Result<Vec<NodeId>, P
             path.extend_from_slice(name);
         }
     };
-    while let Some((directory, above)) = waiting.pop().filter(|_| !control.is_stopped()) {
+    while let Some((node, is_it, above)) = waiting.pop().filter(|_| !control.is_stopped()) {
+        if is_it {
+            found.push(node.id());
+        }
+        if node.kind() != Kind::Directory {
+            continue;
+        }
         match above {
-            Some(above) => extend(&mut path, above, directory.name()),
+            Some(above) => extend(&mut path, above, node.name()),
             None => path.clear(),
         }
-        let end = path.len();
-        for node in directory.files().chain(directory.directories()) {
-            extend(&mut path, end, node.name());
-            if wanted.is(node.name(), &path) {
-                found.push(node.id());
+        let (end, first) = (path.len(), waiting.len());
+        for below in node.files().chain(node.directories()) {
+            extend(&mut path, end, below.name());
+            let is_it = wanted.is(below.name(), &path);
+            if is_it || below.kind() == Kind::Directory {
+                waiting.push((below, is_it, Some(end)));
             }
         }
-        waiting.extend(directory.directories().map(|below| (below, Some(end))));
+        waiting[first..].sort_unstable_by(|(a, ..), (b, ..)| b.name().cmp(a.name()));
     }
     Ok(found)
 }
@@ -94,8 +103,11 @@ mod tests {
         let found = |text: &str, control: &Control| {
             let found = find(&scan, text, control).expect("a pattern");
             let path = |&id| scan.tree.node(id).expect("it is there").path()[above..].to_vec();
-            let mut paths: Vec<_> = found.iter().map(path).collect();
-            paths.sort();
+            let paths: Vec<_> = found.iter().map(path).collect();
+            let names = |path: &Vec<u8>| -> Vec<Vec<u8>> {
+                path.split(|byte| matches!(byte, b'/' | b'\\')).map(<[u8]>::to_vec).collect()
+            };
+            assert!(paths.is_sorted_by_key(names), "{paths:?}");
             paths.into_iter().map(|path| String::from_utf8(path).expect("text")).collect::<Vec<_>>()
         };
         for (text, expected) in [

@@ -1,15 +1,18 @@
-//! The rows that a browser shows of one directory: of a finished scan, or of a walk that still runs.
+//! The rows that a browser shows of one directory: of a finished scan, of a walk that still runs, or
+//! of an export that is not read whole.
 
 use std::cmp::{Ordering, Reverse};
 
 use crate::report::{Measure, Order};
-use crate::{Kind, Node, Scan};
+use crate::{Kind, Node, NodeId, Scan};
 
 mod find;
 mod live;
+mod stored;
 
 pub use find::find;
 pub use live::{Growing, Live, Part, Sums};
+pub use stored::Stored;
 
 /// A row.
 #[derive(Clone, Debug)]
@@ -17,6 +20,8 @@ pub use live::{Growing, Live, Part, Sums};
 pub struct Row {
     /// The bytes of its name; of a given path, the path; nothing, if it stands for several files.
     pub name: Vec<u8>,
+    /// Which entry it is of the tree of a finished scan.
+    pub id: Option<NodeId>,
     /// What it is.
     pub kind: Kind,
     /// By the measure.
@@ -39,6 +44,7 @@ impl Default for Row {
     fn default() -> Row {
         Row {
             name: Vec::new(),
+            id: None,
             kind: Kind::File,
             value: 0,
             entries: 0,
@@ -55,6 +61,7 @@ impl Default for Row {
 pub fn row(node: Node<'_>, measure: Measure) -> Row {
     Row {
         name: node.name().to_vec(),
+        id: Some(node.id()),
         kind: node.kind(),
         value: measure.of(&node),
         entries: node.entries(),
@@ -83,7 +90,8 @@ pub fn search(rows: &mut Vec<Row>, text: &str) {
     }
 }
 
-/// Puts rows in order: the largest, the one with the most entries or the newest first, and by name where they are equal.
+/// Puts rows in order: the largest, the one with the most entries or the newest first, and by name where they are equal. Of equal
+/// names the order stays.
 pub fn sort(rows: &mut [Row], order: Order, reverse: bool) {
     rows.sort_by(|a, b| {
         let by = match order {

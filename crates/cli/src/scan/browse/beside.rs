@@ -18,17 +18,7 @@ impl App<'_> {
         let say = || format!("searching for {}", escape(text.as_bytes()));
         let find = || listing::find(scan, &text, &control);
         match self.screen.busy(&control, say, find)? {
-            Ok(all) if !all.is_empty() => {
-                self.browser.show_found(text, all);
-                if control.is_stopped() {
-                    "stopped: there may be more".clone_into(&mut self.browser.message);
-                }
-            }
-            Ok(_) if control.is_stopped() => {
-                self.browser.message =
-                    format!("stopped: nothing with such a name until then: {text}");
-            }
-            Ok(_) => self.browser.message = format!("nothing has such a name: {text}"),
+            Ok(all) => self.browser.show_found(text, all, control.is_stopped()),
             Err(error) => self.browser.message = error.to_string(),
         }
         Ok(())

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use anyhow::{Result, bail};
 use poach_scan::duplicates::Made;
-use poach_scan::listing::{Growing, Live};
+use poach_scan::listing::{Growing, Live, Stored};
 use poach_scan::report::{Look, Measure, Order, bytes, count, escape};
 use poach_scan::survey::{Report, Settings, Survey, Told};
 use poach_scan::sys::{Native, Sys as _};
@@ -77,6 +77,15 @@ pub(super) struct Start<'a> {
     pub(super) read_only: bool,
     /// Whether what is chosen is printed at the end, so that standard output may be no terminal.
     pub(super) prints: bool,
+    /// What is imported in the place of a scan, and how much memory it may take.
+    pub(super) document: Option<(&'a Path, Option<u64>)>,
+}
+
+/// A document that is browsed.
+pub(super) enum Document {
+    Whole(Scan),
+    /// One that is read as far as it is looked at.
+    Stored(Stored),
 }
 
 /// What a browser ends with.
@@ -95,7 +104,7 @@ pub(super) struct Ended {
 /// # Errors
 ///
 /// If there is no terminal, or it cannot be written to, or the scan cannot begin.
-pub(super) fn run(start: &Start<'_>, imported: Option<Scan>) -> Result<Ended> {
+pub(super) fn run(start: &Start<'_>, imported: Option<Document>) -> Result<Ended> {
     if !io::stdin().is_terminal() || !out::is_there(start.prints) {
         bail!("-i: it needs a terminal; without -i the report goes anywhere");
     }
@@ -118,10 +127,15 @@ struct App<'a> {
 }
 
 impl<'a> App<'a> {
-    fn begin(start: &'a Start<'a>, screen: Screen, imported: Option<Scan>) -> Result<App<'a>> {
+    fn begin(start: &'a Start<'a>, screen: Screen, imported: Option<Document>) -> Result<App<'a>> {
         let Start { measure, order, .. } = *start;
         let (browser, walk) = match (imported, start.paths) {
-            (Some(scan), _) => (Browser::new(scan, measure, order.0, order.1), None),
+            (Some(Document::Whole(scan)), _) => {
+                (Browser::new(scan, measure, order.0, order.1), None)
+            }
+            (Some(Document::Stored(stored)), _) => {
+                (Browser::of_stored(stored, measure, order), None)
+            }
             (None, paths) => {
                 let paths = paths.unwrap_or_default();
                 let live = Live::default();
@@ -214,10 +228,11 @@ impl<'a> App<'a> {
             Wish::Open | Wish::Copy => self.hand_out(wish),
             Wish::View => self.view()?,
             Wish::Shell => self.shell()?,
-            Wish::Find => self.find()?,
+            Wish::Find if self.has_all()? => self.find()?,
             Wish::Suspend => self.suspend()?,
             Wish::Redraw => self.screen.forget(),
-            Wish::Report(report) => self.make(report)?,
+            Wish::Report(report) if self.has_all()? => self.make(report)?,
+            Wish::Report(_) => self.browser.tab = 0,
             Wish::Rescan if self.may_change() => self.walk_all()?,
             Wish::Renew if self.may_change() => {
                 let names = self.browser.to_renew();
@@ -229,7 +244,13 @@ impl<'a> App<'a> {
             Wish::Carry => self.carry_out()?,
             Wish::Undo if self.undo.is_empty() || self.may_change() => self.undo()?,
             // What may not be done now has been said.
-            Wish::None | Wish::Quit | Wish::Rescan | Wish::Renew | Wish::Plan(_) | Wish::Undo => {}
+            Wish::None
+            | Wish::Quit
+            | Wish::Find
+            | Wish::Rescan
+            | Wish::Renew
+            | Wish::Plan(_)
+            | Wish::Undo => {}
         }
         Ok(())
     }
@@ -245,6 +266,29 @@ impl<'a> App<'a> {
         };
         why.clone_into(&mut self.browser.message);
         false
+    }
+
+    /// Reads an export to its end that was read as far as it was looked at. Whether all is known; if
+    /// not, it is said why.
+    fn has_all(&mut self) -> Result<bool> {
+        let Some((path, memory)) = self.start.document.filter(|_| self.browser.stored.is_some())
+        else {
+            return Ok(true);
+        };
+        let control = Control::new();
+        let say = || "reading all of it".to_owned();
+        let read = || super::document::import(path, memory);
+        match self.screen.busy(&control, say, read)? {
+            _ if control.is_stopped() => {
+                "stopped: not all of it was read".clone_into(&mut self.browser.message);
+            }
+            Ok(scan) => {
+                self.browser.replace(scan);
+                return Ok(true);
+            }
+            Err(error) => self.browser.message = format!("{error:#}"),
+        }
+        Ok(false)
     }
 
     /// Walks all of it again; what is known stays until the end.

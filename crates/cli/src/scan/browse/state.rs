@@ -1,14 +1,15 @@
 //! Where one is in a tree, what of it is shown, and what a key does.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
-use poach_scan::listing::{self, Growing, Row};
+use poach_scan::listing::{self, Growing, Row, Stored, Sums};
 use poach_scan::report::{Measure, Order};
 use poach_scan::survey::Report;
-use poach_scan::{Control, Kind, Node, NodeId, Scan};
+use poach_scan::{Control, Failure, Kind, Node, NodeId, Scan};
 
 use super::act::Act;
-use super::names::{Names, joined, names_of, split};
+use super::names::{Names, Roots, joined, names_of};
 use super::reports::Page;
 
 mod press;
@@ -130,6 +131,9 @@ pub(super) struct Browser {
     pub(super) scan: Scan,
     /// What is known so far, while the first walk runs.
     pub(super) growing: Option<Growing>,
+    /// An export that is read as far as it is looked at, and what the directory holds that one is
+    /// in.
+    pub(super) stored: Option<(Stored, Sums)>,
     /// What is said of a walk that runs.
     pub(super) progress: String,
     pub(super) measure: Measure,
@@ -167,6 +171,7 @@ impl Browser {
         let mut browser = Browser {
             scan,
             growing: None,
+            stored: None,
             progress: String::new(),
             measure,
             order,
@@ -207,6 +212,25 @@ impl Browser {
         browser
     }
 
+    /// A browser of an export that is read as far as it is looked at.
+    pub(super) fn of_stored(
+        stored: Stored,
+        measure: Measure,
+        (order, reverse): (Order, bool),
+    ) -> Browser {
+        let mut browser = Browser::new(Scan::default(), measure, order, reverse);
+        let path = stored.root().to_vec();
+        if stored.is_unread() {
+            let message = "not all of it could be read when the export was made".to_owned();
+            browser.scan.errors.push(Failure { path: path.clone(), message });
+            browser.scan.totals.errors = 1;
+        }
+        browser.way.push(Level { name: path, marked: 0 });
+        browser.stored = Some((stored, Sums::default()));
+        browser.list();
+        browser
+    }
+
     fn enter_only_root(&mut self) {
         let roots: Vec<Vec<u8>> = self.scan.tree.roots().map(|it| it.name().to_vec()).collect();
         if let Ok([name]) = <[_; 1]>::try_from(roots) {
@@ -225,7 +249,7 @@ impl Browser {
     /// Shows another scan of the same paths, in the same place as far as that is there still.
     pub(super) fn replace(&mut self, scan: Scan) {
         self.scan = scan;
-        self.growing = None;
+        (self.growing, self.stored) = (None, None);
         self.changed();
     }
 
@@ -280,28 +304,53 @@ impl Browser {
 
     /// The names on the way to a row, if it is an entry.
     fn names_of_row(&self, row: &Row) -> Option<Names> {
-        if self.found.is_some() {
-            return split(&self.scan, &row.name);
-        }
-        let names = || self.names().map(<[u8]>::to_vec).chain([row.name.clone()]).collect();
-        (!row.together).then(names)
+        self.names_of_rows([row]).next().flatten()
+    }
+
+    /// Of each of some rows.
+    fn names_of_rows<'r>(
+        &self,
+        rows: impl IntoIterator<Item = &'r Row>,
+    ) -> impl Iterator<Item = Option<Names>> {
+        let roots = self.found.is_some().then(|| Roots::of(&self.scan));
+        rows.into_iter().map(move |row| match &roots {
+            Some(roots) => Some(roots.split(&self.path_of(row)?)?.1),
+            None if row.together => None,
+            None => Some(self.names().chain([&row.name[..]]).map(<[u8]>::to_vec).collect()),
+        })
+    }
+
+    /// The path of a row that was found: rows hold names alone, as there may be many.
+    fn path_of(&self, row: &Row) -> Option<Vec<u8>> {
+        Some(self.scan.tree.node(row.id?)?.path())
     }
 
     /// What is shown of the name of a row: of what was found, the path below the only given one.
-    pub(super) fn shown_name<'r>(&self, row: &'r Row) -> &'r [u8] {
+    pub(super) fn shown_name<'r>(&self, row: &'r Row) -> Cow<'r, [u8]> {
+        let found = self.found.as_ref().and_then(|_| self.path_of(row));
+        let Some(mut path) = found else { return Cow::Borrowed(&row.name) };
         let mut roots = self.scan.tree.roots();
-        let separator = [std::path::MAIN_SEPARATOR as u8];
-        match (&self.found, roots.next(), roots.next()) {
-            (Some(_), Some(root), None) => {
-                let below = row.name.strip_prefix(root.name()).unwrap_or(&row.name);
-                below.strip_prefix(&separator).unwrap_or(below)
-            }
-            _ => &row.name,
+        if let (Some(root), None) = (roots.next(), roots.next())
+            && path.starts_with(root.name())
+        {
+            let separator = std::path::MAIN_SEPARATOR as u8;
+            let above = root.name().len();
+            path.drain(..above + usize::from(path.get(above) == Some(&separator)));
         }
+        Cow::Owned(path)
     }
 
-    /// Shows what a search of the whole tree has found.
-    pub(super) fn show_found(&mut self, text: String, all: Vec<NodeId>) {
+    /// Shows what a search of the whole tree has found, until it was stopped or to its end.
+    pub(super) fn show_found(&mut self, text: String, all: Vec<NodeId>, stopped: bool) {
+        self.message = match (all.is_empty(), stopped) {
+            (true, true) => format!("stopped: nothing with such a name until then: {text}"),
+            (true, false) => format!("nothing has such a name: {text}"),
+            (false, true) => "stopped: there may be more".to_owned(),
+            (false, false) => String::new(),
+        };
+        if all.is_empty() {
+            return;
+        }
         self.tab = 0;
         let before = self.found.as_ref().map_or(self.marked, |found| found.marked);
         self.found = Some(Found { text, all, marked: before });
@@ -351,6 +400,9 @@ impl Browser {
 
     /// The sum that shares are shares of.
     pub(super) fn whole(&self) -> u64 {
+        if let Some((_, sums)) = &self.stored {
+            return sums.of(self.measure);
+        }
         match (&self.growing, self.here()) {
             _ if self.found.is_some() => {
                 self.scan.tree.roots().map(|root| self.measure.of(&root)).sum()
@@ -363,24 +415,49 @@ impl Browser {
 
     /// Makes the rows of where one is.
     fn list(&mut self) {
-        let mut rows = match (&self.found, &self.growing) {
-            (Some(found), _) => {
+        let names: Vec<&[u8]> = self.way.iter().map(|level| &level.name[..]).collect();
+        let mut rows = match (&self.found, &self.growing, &mut self.stored) {
+            (Some(found), ..) => {
                 let nodes = found.all.iter().filter_map(|&id| self.scan.tree.node(id));
-                let row =
-                    |node: Node<'_>| Row { name: node.path(), ..listing::row(node, self.measure) };
-                nodes.map(row).collect()
+                let text = self.search.to_lowercase();
+                let holds = |node: &Node<'_>| {
+                    let path = || String::from_utf8_lossy(&node.path()).to_lowercase();
+                    text.is_empty() || path().contains(&text)
+                };
+                nodes.filter(holds).map(|node| listing::row(node, self.measure)).collect()
             }
-            (None, Some(growing)) => growing.rows(&self.names().collect::<Vec<_>>(), self.measure),
-            (None, None) => listing::rows(&self.scan, self.here(), self.measure),
+            (None, Some(growing), _) => growing.rows(&names, self.measure),
+            (None, None, Some((stored, sums))) => {
+                let measure = self.measure;
+                let listed = stored.sum(&names).and_then(|sum| {
+                    *sums = sum;
+                    stored.rows(&names, measure)
+                });
+                listed.unwrap_or_else(|error| {
+                    self.message = error.to_string();
+                    Vec::new()
+                })
+            }
+            (None, None, None) => listing::rows(&self.scan, self.here(), self.measure),
         };
-        listing::search(&mut rows, &self.search);
+        if self.found.is_none() {
+            listing::search(&mut rows, &self.search);
+        }
         if !self.chosen.is_empty() {
-            for row in &mut rows {
-                let names = self.names_of_row(row);
-                row.chosen = names.is_some_and(|names| self.chosen.contains(&names));
+            let chosen = self.names_of_rows(&rows);
+            let is_chosen =
+                |names: Option<Names>| names.is_some_and(|it| self.chosen.contains(&it));
+            let chosen: Vec<bool> = chosen.map(is_chosen).collect();
+            for (row, chosen) in rows.iter_mut().zip(chosen) {
+                row.chosen = chosen;
             }
         }
-        listing::sort(&mut rows, self.order, self.reverse);
+        // What was found is in the order of the paths.
+        if self.found.is_none() || self.order != Order::Name {
+            listing::sort(&mut rows, self.order, self.reverse);
+        } else if self.reverse {
+            rows.reverse();
+        }
         self.rows = rows;
         self.marked = self.marked.min(self.rows.len().saturating_sub(1));
         self.scroll();
@@ -388,13 +465,26 @@ impl Browser {
 
     /// Makes the rows anew; the mark stays at its row.
     pub(super) fn list_again(&mut self) {
-        let marked = self.rows.get(self.marked).map(|row| row.name.clone());
+        let marked = self.rows.get(self.marked).map(|row| (row.id, row.name.clone()));
         // At the top one wants to see what is the largest, and not what was.
         let follow = self.growing.is_none() || self.marked > 0;
         self.list();
         if follow {
-            self.mark(marked.as_deref());
+            self.mark_again(marked);
         }
+    }
+
+    /// Marks the row that was marked before the rows were made anew: of several with one name, that
+    /// of the same entry.
+    fn mark_again(&mut self, marked: Option<(Option<NodeId>, Vec<u8>)>) {
+        let Some((id, name)) = marked else { return };
+        let at = self.rows.iter().position(|row| row.id == id && row.name == name);
+        match at {
+            Some(at) => self.marked = at,
+            None if self.found.is_none() => return self.mark(Some(&name)),
+            None => {}
+        }
+        self.scroll();
     }
 
     /// Marks the row of a name, if there is one.

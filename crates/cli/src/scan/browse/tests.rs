@@ -541,3 +541,97 @@ fn a_panic_restores_the_terminal() {
     assert_eq!(state("before"), state("after"));
     assert!(state("before").contains(" icanon"), "{}", state("before"));
 }
+
+#[test]
+fn a_search_says_whether_it_was_stopped_and_shows_what_it_has() {
+    let tree = grown();
+    let mut browser = browser(tree.path());
+    for (stopped, said) in [
+        (true, "stopped: nothing with such a name until then: q"),
+        (false, "nothing has such a name: q"),
+    ] {
+        browser.show_found("q".to_owned(), Vec::new(), stopped);
+        assert_eq!((&*browser.message, browser.found.is_some()), (said, false));
+    }
+    for (stopped, said) in [(true, "stopped: there may be more"), (false, "")] {
+        let all = poach_scan::listing::find(&browser.scan, "y", &Control::new()).expect("text");
+        browser.show_found("y".to_owned(), all, stopped);
+        assert_eq!((&*browser.message, browser.found.is_some()), (said, true));
+    }
+}
+
+#[test]
+fn an_export_is_gone_through_before_it_is_read_whole_and_after() {
+    let tree = grown();
+    let scan = scanned(&[tree.path()]);
+    let mut export = Vec::new();
+    poach_scan::document::ncdu_binary(&scan, &mut export).expect("a vector can be written to");
+    let stored = |export: Vec<u8>| {
+        let from = io::Cursor::new(export);
+        let stored = Stored::open(from, u64::MAX).expect("sound").expect("an export");
+        Browser::of_stored(stored, Measure::Apparent, (Order::Size, false))
+    };
+    let mut browser = stored(export.clone());
+    assert_eq!((names(&browser), browser.path()), (vec!["large", "z", ODD], scan_path(&tree)));
+    assert_eq!(browser.whole(), scan.totals.apparent_bytes);
+    press(&mut browser, "l");
+    assert_eq!(names(&browser), ["inner", "y"]);
+    assert!(browser.whole() > 309_000 && browser.rows[1].value == 9000);
+    press(&mut browser, "l");
+    assert_eq!(names(&browser), ["x"]);
+    // Not into a file, and not out of the root.
+    press(&mut browser, "l ");
+    assert_eq!(browser.targets(), [names_below(&tree, &["large", "inner", "x"])]);
+    press(&mut browser, "hhh");
+    assert_eq!(names(&browser)[browser.marked], "large");
+    press(&mut browser, "n");
+    assert_eq!(names(&browser), [ODD, "large", "z"]);
+    press(&mut browser, "/Z");
+    assert_eq!(names(&browser), ["z"]);
+    browser.press(Key::Escape);
+    press(&mut browser, "s");
+    press(&mut browser, "gl");
+    // Then all of it is read, and one stands where one stood.
+    assert_eq!(browser.press(Key::Tab), Wish::Report(Report::ALL[0]));
+    browser.replace(poach_scan::document::read(&export[..]).expect("an export"));
+    browser.press(Key::Escape);
+    assert_eq!(names(&browser), ["inner", "y"]);
+    assert_eq!(browser.chosen.len(), 1);
+}
+
+fn scan_path(tree: &tempfile::TempDir) -> Vec<u8> {
+    tree.path().as_os_str().as_encoded_bytes().to_vec()
+}
+
+fn names_below(tree: &tempfile::TempDir, names: &[&str]) -> Names {
+    let names = names.iter().map(|name| name.as_bytes().to_vec());
+    std::iter::once(scan_path(tree)).chain(names).collect()
+}
+
+#[test]
+fn what_was_found_is_listed_by_path_and_held_by_name() {
+    let tree = grown();
+    for name in ["a/x", "large/x"] {
+        fs::create_dir_all(tree.path().join(name)).expect("a directory");
+    }
+    let mut browser = browser(tree.path());
+    let all = poach_scan::listing::find(&browser.scan, "x", &Control::new()).expect("text");
+    browser.show_found("x".to_owned(), all, false);
+    let paths = |browser: &Browser| -> Vec<String> {
+        let name = |row| String::from_utf8_lossy(&browser.shown_name(row)).replace('\\', "/");
+        browser.rows.iter().map(name).collect()
+    };
+    assert!(browser.rows.iter().all(|row| row.name == b"x"));
+    assert_eq!(paths(&browser), ["large/inner/x", "a/x", "large/x"]);
+    press(&mut browser, "n");
+    assert_eq!(paths(&browser), ["a/x", "large/inner/x", "large/x"]);
+    assert_eq!(browser.marked, 1, "the mark stays at its entry");
+    press(&mut browser, "n");
+    assert_eq!(paths(&browser), ["large/x", "large/inner/x", "a/x"]);
+    press(&mut browser, "g ");
+    assert_eq!(browser.targets(), [names_below(&tree, &["large", "x"])]);
+    assert_eq!(browser.rows.iter().map(|it| it.chosen).collect::<Vec<_>>(), [true, false, false]);
+    // A part of the path is searched for.
+    press(&mut browser, "/INNER");
+    assert_eq!(paths(&browser), ["large/inner/x"]);
+}

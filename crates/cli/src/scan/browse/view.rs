@@ -203,8 +203,10 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec
         Kind::Other => "=",
     };
     let used: usize = spans.iter().map(|(text, _)| report::width(text)).sum();
-    let name =
-        cut(&escape(browser.shown_name(row)), usize::from(width).saturating_sub(used + sign.len()));
+    let name = cut(
+        &escape(&browser.shown_name(row)),
+        usize::from(width).saturating_sub(used + sign.len()),
+    );
     let style = match row {
         Row { chosen: true, .. } => CHOSEN,
         Row { kind: Kind::Directory, .. } => DIRECTORY,

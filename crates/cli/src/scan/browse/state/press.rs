@@ -13,9 +13,9 @@ impl Browser {
     fn order_by(&mut self, order: Order) {
         self.reverse = if self.order == order { !self.reverse } else { false };
         self.order = order;
-        let marked = self.rows.get(self.marked).map(|row| row.name.clone());
+        let marked = self.rows.get(self.marked).map(|row| (row.id, row.name.clone()));
         self.list();
-        self.mark(marked.as_deref());
+        self.mark_again(marked);
     }
 
     fn enter(&mut self) {
@@ -34,13 +34,16 @@ impl Browser {
             return;
         }
         self.way.push(Level { name: row.name.clone(), marked: self.marked });
-        let known = match &self.growing {
-            Some(growing) => growing.knows(&self.names().collect::<Vec<_>>()),
-            None => self.here().is_some(),
+        let names: Vec<&[u8]> = self.way.iter().map(|level| &level.name[..]).collect();
+        let known = match (&self.growing, &mut self.stored) {
+            (Some(growing), _) => Ok(growing.knows(&names)),
+            (None, Some((stored, _))) => stored.knows(&names),
+            (None, None) => Ok(self.here().is_some()),
         };
-        if !known {
+        if !matches!(known, Ok(true)) {
             self.way.pop();
-            "what is in it is not known".clone_into(&mut self.message);
+            let unknown = |_| "what is in it is not known".to_owned();
+            self.message = known.map_or_else(|error| error.to_string(), unknown);
             return;
         }
         (self.marked, self.top) = (0, 0);
@@ -65,7 +68,10 @@ impl Browser {
     }
 
     fn has_one_root(&self) -> bool {
-        if self.growing.is_some() { self.only } else { self.scan.tree.roots().count() == 1 }
+        if self.growing.is_some() {
+            return self.only;
+        }
+        self.stored.is_some() || self.scan.tree.roots().count() == 1
     }
 
     /// Goes to an entry of the tree.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
 
 use super::*;
-use crate::scan::names::{names_of, split};
+use poach_scan::listing::Row;
+
+use crate::scan::names::{Roots, names_of};
 
 /// Numbers that look random, from a seed.
 struct Random(u64);
@@ -56,19 +58,21 @@ fn planted(random: &mut Random) -> tempfile::TempDir {
 /// All that the browser shows: each directory's rows, each report, and what the line at the bottom says.
 fn figures(browser: &mut Browser) -> BTreeMap<String, Vec<String>> {
     let mut figures = BTreeMap::new();
+    // Where an entry lies in memory is no figure of it.
+    let figure = |row: Row| format!("{:?}", Row { id: None, ..row });
     // How long the walks took is no figure of what is there.
     browser.scan.elapsed = Duration::ZERO;
     let mut waiting: Vec<_> = browser.scan.tree.roots().collect();
     for measure in [Measure::Disk, Measure::Apparent, Measure::Entries] {
         let rows = poach_scan::listing::rows(&browser.scan, None, measure);
-        figures.insert(format!("roots {measure:?}"), vec![format!("{rows:?}")]);
+        figures.insert(format!("roots {measure:?}"), rows.into_iter().map(figure).collect());
     }
     while let Some(node) = waiting.pop() {
         let path = String::from_utf8_lossy(&node.path()).into_owned();
         for measure in [Measure::Disk, Measure::Apparent, Measure::Entries] {
             let mut rows = poach_scan::listing::rows(&browser.scan, Some(node), measure);
             poach_scan::listing::sort(&mut rows, Order::Name, false);
-            let rows = rows.iter().map(|row| format!("{row:?}")).collect();
+            let rows = rows.into_iter().map(figure).collect();
             figures.insert(format!("{path} {measure:?}"), rows);
         }
         waiting.extend(node.directories());
@@ -102,10 +106,10 @@ fn taken(path: &Path, seen: &mut HashSet<u64>) -> u64 {
 /// Every entry below the given paths.
 fn entries_of(scan: &Scan) -> Vec<Names> {
     let mut nodes: Vec<_> = scan.tree.roots().collect();
-    let mut all = Vec::new();
+    let (mut all, roots) = (Vec::new(), Roots::of(scan));
     while let Some(node) = nodes.pop() {
         let inside = || node.directories().chain(node.files());
-        all.extend(inside().map(|node| split(scan, &node.path()).expect("ours")));
+        all.extend(inside().map(|node| roots.split(&node.path()).expect("ours").1));
         nodes.extend(node.directories());
     }
     all.sort();

@@ -12,7 +12,8 @@
 //!
 //! An item is a CBOR map from the numbers in [`key`] to values. A reference is the number of a block times 2^24 and the item's place in the
 //! uncompressed block; a negative one counts back from the item that holds it. A directory refers to its last entry, and each entry to
-//! the one before it. So entries are written before the directory that they are in, and the root comes last.
+//! the one before it. So entries are written before the directory that they are in, and the root comes last. The entries of one directory
+//! are written side by side, after all that lies deeper, so that a reader who lists it needs few blocks.
 //!
 //! What is written and read of an entry is what [ncdu's JSON](super) has, with these differences: the device is that of the directory; an
 //! entry that could not be read has a name and nothing else; and a directory has the sums of what is in it, which [`read`] leaves out.
@@ -22,6 +23,7 @@ mod read;
 mod write;
 
 pub(in crate::document) use read::read;
+pub(crate) use read::{Blocks, Directory, Entry, circle};
 pub use write::ncdu_binary;
 
 /// How the file begins.
@@ -81,11 +83,17 @@ mod kind {
 
 #[cfg(test)]
 mod tests {
+    use std::cell::Cell;
+    use std::fmt::Write as _;
+    use std::io::{self, Cursor, Read, Seek, SeekFrom};
+    use std::rc::Rc;
+
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    use crate::Scan;
     use crate::document::{ImportError, csv, ncdu_binary, read};
-    use crate::report::Extent;
+    use crate::listing::{Row, Stored, Sums, rows as rows_of};
+    use crate::report::{Extent, Measure};
+    use crate::{Node, Scan};
 
     /// Enough entries for several blocks, of which a directory's lie in more than one.
     fn export() -> Vec<u8> {
@@ -150,17 +158,9 @@ mod tests {
         assert!(error.to_string().contains("checksum"), "{error}");
     }
 
-    /// Items that refer to themselves, or lie in each other's names.
-    #[test]
-    fn a_small_file_cannot_say_much() {
-        // A root whose last entry is a file that comes before itself.
-        let mut raw = vec![0xbf, 0, 1, 1, 0x5a, 0, 0, 0xff, 0xff];
-        raw.extend(vec![b'x'; 0xffff]);
-        raw.extend([2, 0, 0xff]);
-        let root = raw.len() as u64;
-        raw.extend([0xbf, 0, 0, 1, 0x41, b'r', 12, 0, 0xff]);
-        raw.resize(1 << 20, 0);
-        let frame = super::write::frame(&raw);
+    /// A file of one block, with these items in it, of which the root begins at a place.
+    fn file_of(raw: &[u8], root: u64) -> Vec<u8> {
+        let frame = super::write::frame(raw);
         let length = (8 + 4 + frame.len()) as u32;
         let mut file = super::SIGNATURE.to_vec();
         for part in [&length.to_be_bytes()[..], &[0; 4], &frame, &length.to_be_bytes()] {
@@ -175,8 +175,237 @@ mod tests {
         ] {
             file.extend(part);
         }
+        file
+    }
+
+    /// Items that refer to themselves, or lie in each other's names.
+    #[test]
+    fn a_small_file_cannot_say_much() {
+        // A root whose last entry is a file that comes before itself.
+        let mut raw = vec![0xbf, 0, 1, 1, 0x5a, 0, 0, 0xff, 0xff];
+        raw.extend(vec![b'x'; 0xffff]);
+        raw.extend([2, 0, 0xff]);
+        let root = raw.len() as u64;
+        raw.extend([0xbf, 0, 0, 1, 0x41, b'r', 12, 0, 0xff]);
+        raw.resize(1 << 20, 0);
+        let file = file_of(&raw, root);
         let error = read(&file[..]).expect_err("a circle");
         assert!(error.to_string().contains("in a circle"), "{error}");
+        let mut stored = stored(file).expect("its root can be read").expect("it is one");
+        let error = stored.rows(&[b"r"], Measure::Disk).expect_err("a circle");
+        assert!(error.to_string().contains("in a circle"), "{error}");
+    }
+
+    fn stored(file: Vec<u8>) -> Result<Option<Stored>, ImportError> {
+        Stored::open(Cursor::new(file), u64::MAX)
+    }
+
+    /// Counts what is read of a file.
+    struct Counting(Cursor<Vec<u8>>, Rc<Cell<u64>>);
+
+    impl Read for Counting {
+        fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+            let read = self.0.read(buffer)?;
+            self.1.set(self.1.get() + read as u64);
+            Ok(read)
+        }
+    }
+
+    impl Seek for Counting {
+        fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+            self.0.seek(to)
+        }
+    }
+
+    #[test]
+    fn of_a_large_export_little_is_read_to_go_two_levels_down() {
+        let mut export = String::from("[1,2,{},[{\"name\":\"/r\"}");
+        for directory in 0..10_u64 {
+            let _ = write!(export, ",[{{\"name\":\"{directory}\"}}");
+            for below in 0..10_u64 {
+                let _ = write!(export, ",[{{\"name\":\"{below}\"}}");
+                for file in 0..200_u64 {
+                    let size = (directory * 7919 + below * 104_729 + file * 15_485_863) % 999_983;
+                    let _ = write!(
+                        export,
+                        ",{{\"name\":\"{size} the name of a file {file}\",\"asize\":{size},\"dsize\":{}}}",
+                        size / 512 * 512
+                    );
+                }
+                export.push(']');
+            }
+            export.push(']');
+        }
+        export.push_str("]]");
+        let scan = read(export.as_bytes()).expect("an export");
+        let out = written(&scan);
+        let (whole, count) = (out.len() as u64, Rc::new(Cell::new(0)));
+        let from = Counting(Cursor::new(out), Rc::clone(&count));
+        let mut stored = Stored::open(from, u64::MAX).expect("sound").expect("an export");
+        assert_eq!((stored.root(), stored.is_unread()), (&b"/r"[..], false));
+        let opened = count.get();
+        assert_eq!(stored.rows(&[b"/r"], Measure::Disk).expect("sound").len(), 10);
+        assert_eq!(stored.rows(&[b"/r", b"7"], Measure::Disk).expect("sound").len(), 10);
+        assert_eq!(stored.rows(&[b"/r", b"7", b"3"], Measure::Disk).expect("sound").len(), 200);
+        assert!(opened * 8 < whole && count.get() * 5 < whole, "{opened} and {count:?} of {whole}");
+        // What was read is not read again.
+        let before = count.get();
+        stored.rows(&[b"/r", b"7"], Measure::Apparent).expect("sound");
+        assert!(!stored.knows(&[b"/r", b"7", b"none"]).expect("sound"));
+        assert_eq!(count.get(), before);
+    }
+
+    /// Every row of every directory, and what the directory holds.
+    fn compare(scan: &Scan, stored: &mut Stored) {
+        let mut waiting: Vec<Node<'_>> = scan.tree.roots().collect();
+        let mut names: Vec<Vec<&[u8]>> = waiting.iter().map(|root| vec![root.name()]).collect();
+        let roots = stored.rows(&[], Measure::Disk).expect("sound");
+        assert_eq!((roots.len(), &roots[0].name[..]), (1, stored.root()));
+        while let (Some(node), Some(way)) = (waiting.pop(), names.pop()) {
+            assert!(stored.knows(&way).expect("sound"));
+            let sums = stored.sum(&way).expect("sound");
+            assert_eq!((sums.apparent, sums.entries), (node.apparent_bytes(), node.entries()));
+            for measure in [Measure::Disk, Measure::Apparent, Measure::Entries] {
+                let mut told = stored.rows(&way, measure).expect("sound");
+                let mut expected = rows_of(scan, Some(node), measure);
+                for rows in [&mut told, &mut expected] {
+                    rows.sort_by(|a, b| a.name.cmp(&b.name));
+                }
+                let shown = |rows: &[Row]| {
+                    let shown =
+                        |it: &Row| (it.name.clone(), it.kind, it.value, it.entries, it.modified);
+                    rows.iter().map(shown).collect::<Vec<_>>()
+                };
+                assert_eq!(shown(&told), shown(&expected));
+            }
+            for below in node.directories() {
+                waiting.push(below);
+                names.push(way.iter().copied().chain([below.name()]).collect());
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_block_by_block_is_what_is_read_whole() {
+        let export =
+            br#"[1,2,{},[{"name":"/r","asize":9,"mtime":5},{"name":"a","asize":3,"dsize":512},
+            [{"name":"b","asize":1},{"name":"c","asize":4,"mtime":-7,"notreg":true},[{"name":"d"}]],
+            [{"name":"\u00e4","asize":2},{"name":"b","excluded":"pattern"}]]]"#;
+        for export in [&export[..], &export_without_links()] {
+            let scan = read(export).expect("an export");
+            let out = written(&scan);
+            let again = read(&out[..]).expect("an export");
+            compare(&again, &mut stored(out).expect("sound").expect("an export"));
+        }
+        // A path that is not there, and what is no directory.
+        let out = written(&read(&export[..]).expect("an export"));
+        let mut stored = stored(out).expect("sound").expect("an export");
+        for names in [&[&b"/r"[..], b"a"][..], &[b"/r", b"none"], &[b"other"]] {
+            assert!(!stored.knows(names).expect("sound"));
+            assert!(stored.rows(names, Measure::Disk).expect("sound").is_empty());
+            assert_eq!(stored.sum(names).expect("sound"), Sums::default());
+        }
+        assert!(stored.knows(&[b"/r", b"b", b"d"]).expect("sound"));
+        for other in [&b"[1,2,{},[{\"name\":\"r\"}]]"[..], b"", b"\xbfncduEX2"] {
+            let other = Stored::open(Cursor::new(other.to_vec()), u64::MAX);
+            assert!(other.expect("it can be read").is_none());
+        }
+    }
+
+    /// The sizes of files with several names are told otherwise.
+    fn export_without_links() -> Vec<u8> {
+        let text = String::from_utf8(export()).expect("text");
+        text.replace(",\"hlnkc\":true,\"nlink\":3", "").into_bytes()
+    }
+
+    #[test]
+    fn what_could_not_be_read_is_told_of_above_it_and_each_name_has_the_bytes() {
+        let export = br#"[1,2,{},[{"name":"/r","dev":1},[{"name":"b"},{"name":"no","read_error":true}],
+            [{"name":"c"},{"name":"x","asize":5,"ino":3,"nlink":2},{"name":"y","asize":5,"ino":3,"nlink":2}]]]"#;
+        let out = written(&read(&export[..]).expect("an export"));
+        let mut stored = stored(out).expect("sound").expect("an export");
+        assert!(stored.is_unread());
+        let mut rows = stored.rows(&[b"/r"], Measure::Apparent).expect("sound");
+        rows.sort_by(|a, b| a.name.cmp(&b.name));
+        let told: Vec<_> = rows.iter().map(|it| (&it.name[..], it.unread, it.value)).collect();
+        assert_eq!(told, [(&b"b"[..], true, 0), (b"c", false, 5)]);
+        let rows = stored.rows(&[b"/r", b"c"], Measure::Apparent).expect("sound");
+        assert!(rows.len() == 2 && rows.iter().all(|it| it.value == 5), "{rows:?}");
+        let rows = stored.rows(&[b"/r", b"b"], Measure::Apparent).expect("sound");
+        assert!(rows.len() == 1 && rows[0].unread, "{rows:?}");
+    }
+
+    /// A directory that lies in itself, however many levels further down.
+    #[test]
+    fn a_directory_that_lies_in_itself_is_not_gone_down_without_end() {
+        // `a` at 0 has `b` as its last entry, and that has `a`; the root has `a`.
+        let item = |name: u8, last: u8| [0xbf, 0, 0, 1, 0x41, name, 12, last, 0xff];
+        let (a, b, root) = (item(b'a', 9), item(b'b', 0), item(b'r', 0));
+        let file = file_of(&[a, b, root].concat(), 18);
+        let error = read(&file[..]).expect_err("a circle");
+        assert!(error.to_string().contains("in a circle"), "{error}");
+        let mut stored = stored(file).expect("its root can be read").expect("it is one");
+        let way: [&[u8]; 5] = [b"r", b"a", b"b", b"a", b"b"];
+        for depth in 1..4 {
+            assert_eq!(stored.rows(&way[..depth], Measure::Disk).expect("sound").len(), 1);
+        }
+        for depth in 4..6 {
+            let error = stored.rows(&way[..depth], Measure::Disk).expect_err("a circle");
+            assert!(error.to_string().contains("in a circle"), "{error}");
+        }
+        // What came before is there still.
+        assert!(stored.knows(&way[..3]).expect("sound"));
+    }
+
+    #[test]
+    fn a_block_that_claims_to_be_large_is_refused_before_it_takes_memory() {
+        let raw = [0xbf, 0, 0, 1, 0x41, b'r', 0xff];
+        let file = file_of(&raw, 0);
+        assert!(stored(file.clone()).expect("sound").is_some());
+        let refused = |file: Vec<u8>, what: &str| {
+            let errors = [
+                read(&file[..]).expect_err("it is none").to_string(),
+                stored(file).expect_err("it is none").to_string(),
+            ];
+            assert!(errors.iter().all(|error| error.contains(what)), "{errors:?}");
+        };
+        // The frame's length of contents lies behind its magic number, descriptor and window.
+        let contents = super::SIGNATURE.len() + 8 + 6;
+        for claims in [super::LARGEST as u32, super::LARGEST as u32 + 1, u32::MAX] {
+            let mut file = file.clone();
+            file[contents..contents + 4].copy_from_slice(&claims.to_le_bytes());
+            refused(file, "cannot be decompressed");
+        }
+        // The index says that the block has 16 MiB, or lies behind the end.
+        let index = file.len() - 20;
+        for entry in [8_u64 << 24 | super::LARGEST as u64, u64::MAX, 9 << 24 | 30, 0] {
+            let mut file = file.clone();
+            file[index..index + 8].copy_from_slice(&entry.to_be_bytes());
+            refused(file, "not where the index has it");
+        }
+        // So does the index of itself.
+        let mut claims = file.clone();
+        let end = claims.len();
+        claims[end - 4..].copy_from_slice(&((1_u32 << 28) + super::LARGEST as u32).to_be_bytes());
+        refused(claims, "no index is at its end");
+        // And of the root, that it lies in another block.
+        let mut other = file.clone();
+        other[index + 8..index + 16].copy_from_slice(&(7_u64 << 24).to_be_bytes());
+        refused(other, "block 7, which is not in its index");
+        for length in 8..file.len() {
+            refused(file[..length].to_vec(), "no index is at its end");
+        }
+    }
+
+    #[test]
+    fn rows_and_index_keep_within_the_memory_that_is_allowed() {
+        let out = written(&read(&export()[..]).expect("an export"));
+        let open = |memory| Stored::open(Cursor::new(out.clone()), memory);
+        assert!(matches!(open(1), Err(ImportError::Memory(1))));
+        let mut stored = open(20_000).expect("the index is small").expect("an export");
+        assert_eq!(stored.rows(&[b"/r"], Measure::Disk).expect("60 rows").len(), 60);
+        let error = stored.rows(&[b"/r", b"directory 007"], Measure::Disk).expect_err("97 rows");
+        assert!(matches!(error, ImportError::Memory(20_000)), "{error}");
     }
 
     /// Bytes that change are refused or change what it says, and nothing panics.
@@ -190,6 +419,16 @@ mod tests {
             changed[bit / 8] ^= 1 << (bit % 8);
             match read(&changed[..]) {
                 Ok(_) | Err(ImportError::Damaged { .. } | ImportError::Unknown(_)) => {}
+                Err(error) => panic!("bit {bit} was changed: {error}"),
+            }
+            let listed = stored(changed).and_then(|it| {
+                let Some(mut it) = it else { return Ok(()) };
+                let root = it.root().to_vec();
+                it.rows(&[&root], Measure::Disk)?;
+                it.rows(&[&root, b"b"], Measure::Disk).map(drop)
+            });
+            match listed {
+                Ok(()) | Err(ImportError::Damaged { .. }) => {}
                 Err(error) => panic!("bit {bit} was changed: {error}"),
             }
         }

@@ -1,6 +1,7 @@
-//! Reading it.
+//! Reading it: all of it, or block by block, as entries are asked for.
 
-use std::io::{BufRead, Read as _};
+use std::collections::{HashSet, VecDeque};
+use std::io::{BufRead, Cursor, Read, Seek, SeekFrom};
 
 use ruzstd::decoding::FrameDecoder;
 
@@ -24,8 +25,9 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
     if bytes.capacity() as u64 > memory {
         return Err(ImportError::Memory(memory));
     }
-    let (mut blocks, root) = Blocks::new(&bytes, memory)?;
-    let held = blocks.held;
+    let length = bytes.len() as u64;
+    let (mut blocks, root) = Blocks::new(Box::new(Cursor::new(bytes)), memory - length, u64::MAX)?;
+    let held = length + blocks.held;
     let mut tree = Importer::new();
     // For each directory that has begun: the entry to be read next, and its device.
     let mut open: Vec<(Option<u64>, u64)> = Vec::new();
@@ -37,21 +39,25 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
         if tree.bytes() + held + decompressed > memory {
             return Err(ImportError::Memory(memory));
         }
+        if decompressed > FREE + TIMES * length {
+            let what = format!("its blocks decompress to more than {TIMES} times its length");
+            return Err(damaged(length, what));
+        }
         taken += item.length;
         if taken > decompressed {
-            return Err(damaged(bytes.len(), "its items refer to each other in a circle"));
+            return Err(damaged(length, CIRCLE));
         }
         if let Some(directory) = open.last_mut() {
             directory.0 = item.previous;
         } else if item.kind != kind::DIRECTORY {
-            return Err(damaged(bytes.len(), "its root is no directory"));
+            return Err(damaged(length, NO_ROOT));
         }
         let device = item.device.unwrap_or(device);
         // Below are those that ncdu left out.
         if item.kind >= kind::UNREADABLE {
-            let imported = item.imported(device).map_err(|what| damaged(bytes.len(), what))?;
+            let imported = item.imported(device).map_err(|what| damaged(length, what))?;
             let is_directory = imported.kind == Kind::Directory;
-            tree.take(imported).map_err(|what| damaged(bytes.len(), what))?;
+            tree.take(imported).map_err(|what| damaged(length, what))?;
             if is_directory {
                 open.push((item.last, device));
             }
@@ -70,66 +76,128 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
     Ok(tree.finish())
 }
 
-fn damaged(at: usize, what: impl Into<String>) -> ImportError {
-    ImportError::Damaged { format: FORMAT, at: at as u64, what: what.into() }
+const CIRCLE: &str = "its items refer to each other in a circle";
+const NO_ROOT: &str = "its root is no directory";
+
+fn damaged(at: u64, what: impl Into<String>) -> ImportError {
+    ImportError::Damaged { format: FORMAT, at, what: what.into() }
 }
 
 fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
+/// What an export is read from.
+pub(crate) trait Source: Read + Seek {}
+
+impl<S: Read + Seek> Source for S {}
+
 /// The file, and what was decompressed of it.
-struct Blocks<'a> {
-    bytes: &'a [u8],
+pub(crate) struct Blocks {
+    from: Box<dyn Source>,
+    /// How many bytes the file has.
+    length: u64,
     index: Vec<Block>,
-    /// How many bytes the file and its index have.
+    /// How many bytes the index has in memory.
     held: u64,
-    /// How many bytes all blocks that are needed so far have.
+    /// The blocks whose contents are held, the one that was asked for last at the end, and how many
+    /// bytes they have.
+    recent: VecDeque<usize>,
     decompressed: u64,
+    /// How many these are at most, but for one block.
+    most: u64,
 }
 
 struct Block {
-    at: usize,
+    at: u64,
     length: usize,
     contents: Option<Vec<u8>>,
 }
 
-impl<'a> Blocks<'a> {
-    /// The blocks, and a reference to the root's item.
-    fn new(bytes: &'a [u8], memory: u64) -> Result<(Blocks<'a>, u64), ImportError> {
-        let end = bytes.len();
-        let head = end.checked_sub(4).and_then(|at| u32_at(bytes, at)).unwrap_or_default();
+/// What there is of a directory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Directory {
+    /// A reference to its last entry.
+    last: Option<u64>,
+    device: u64,
+}
+
+/// An entry, as it lies in the file.
+pub(crate) struct Entry<'b> {
+    pub(crate) imported: Imported<'b>,
+    /// Sums of a directory, itself included: by length, on disk, and how many entries are in it.
+    pub(crate) all: (u64, u64, u64),
+    /// Whether something in a directory could not be read.
+    pub(crate) unread: bool,
+    /// A reference to it.
+    pub(crate) place: u64,
+    pub(crate) directory: Directory,
+}
+
+impl Blocks {
+    /// The blocks of a file, of whose contents so many bytes are kept, and a reference to the root's
+    /// item.
+    fn new(
+        mut from: Box<dyn Source>,
+        memory: u64,
+        most: u64,
+    ) -> Result<(Blocks, u64), ImportError> {
+        let end = from.seek(SeekFrom::End(0))?;
+        let mut last = [0; 4];
+        if let Some(at) = end.checked_sub(4) {
+            from.seek(SeekFrom::Start(at))?;
+            from.read_exact(&mut last)?;
+        }
+        let head = u32::from_be_bytes(last);
         let length = (head & LENGTH) as usize;
-        let start = end.checked_sub(length).filter(|start| *start >= SIGNATURE.len());
-        let same = start.and_then(|start| u32_at(bytes, start)) == Some(head);
-        let Some(start) = start.filter(|_| same && head >> 28 == INDEX && length >= HEADS + 8)
-        else {
-            return Err(damaged(end, "no index is at its end: it was cut, perhaps"));
+        let start = end.checked_sub(length as u64).filter(|it| *it >= SIGNATURE.len() as u64);
+        let Some(start) = start.filter(|_| head >> 28 == INDEX && length >= HEADS + 8) else {
+            return Err(damaged(end, CUT));
         };
-        let entries = &bytes[start + 4..end - 4];
         // Each is there twice for a moment.
         let each = size_of::<u64>() + size_of::<Block>();
-        let held = (end + entries.len() / size_of::<u64>() * each) as u64;
+        let held = ((length - HEADS) / size_of::<u64>() * each) as u64;
         if held > memory {
             return Err(ImportError::Memory(memory));
         }
-        let mut index: Vec<u64> = entries
-            .chunks(8)
-            .filter_map(|entry| Some(u64::from_be_bytes(entry.try_into().ok()?)))
-            .collect();
+        let mut block = vec![0; length];
+        from.seek(SeekFrom::Start(start))?;
+        from.read_exact(&mut block)?;
+        if u32_at(&block, 0) != Some(head) {
+            return Err(damaged(end, CUT));
+        }
+        let entries = block[4..length - 4].chunks_exact(8);
+        let mut index: Vec<u64> =
+            entries.filter_map(|entry| Some(u64::from_be_bytes(entry.try_into().ok()?))).collect();
         let root = index.pop().expect("it has one");
-        let place = |entry: u64| Block {
-            at: (entry >> PLACE) as usize,
-            length: entry as usize & LARGEST,
-            contents: None,
+        let place = |entry: u64| {
+            let (at, length) = (entry >> PLACE, entry as usize & LARGEST);
+            Block { at, length, contents: None }
         };
         let index = index.into_iter().map(place).collect();
-        Ok((Blocks { bytes, index, held, decompressed: 0 }, root))
+        let (recent, length) = (VecDeque::new(), end);
+        Ok((Blocks { from, length, index, held, recent, decompressed: 0, most }, root))
+    }
+
+    /// An export whose blocks are read when they are asked for, and its root. Nothing, if it is
+    /// none.
+    pub(crate) fn open(
+        mut from: Box<dyn Source>,
+        memory: u64,
+        most: u64,
+    ) -> Result<Option<(Blocks, u64)>, ImportError> {
+        let mut begins = Vec::new();
+        from.seek(SeekFrom::Start(0))?;
+        from.by_ref().take(SIGNATURE.len() as u64).read_to_end(&mut begins)?;
+        if begins != SIGNATURE {
+            return Ok(None);
+        }
+        Blocks::new(from, memory, most).map(Some)
     }
 
     /// Makes the contents of a block be there.
     fn decompress(&mut self, number: usize) -> Result<(), ImportError> {
-        let end = self.bytes.len();
+        let end = self.length;
         let Some(&Block { at, length, ref contents }) = self.index.get(number) else {
             return Err(damaged(
                 end,
@@ -137,24 +205,32 @@ impl<'a> Blocks<'a> {
             ));
         };
         if contents.is_none() {
-            let decompressed = decompress(self.bytes, at, length, number)?;
-            self.decompressed += decompressed.len() as u64;
-            if self.decompressed > FREE + TIMES * end as u64 {
-                return Err(damaged(
-                    at,
-                    format!("its blocks decompress to more than {TIMES} times its length"),
-                ));
+            let mut block = Vec::new();
+            if at.checked_add(length as u64).is_some_and(|behind| behind <= end) {
+                block.resize(length, 0);
+                self.from.seek(SeekFrom::Start(at))?;
+                self.from.read_exact(&mut block)?;
             }
+            let decompressed = decompress(&block, at, number)?;
+            self.decompressed += decompressed.len() as u64;
             self.index[number].contents = Some(decompressed);
+            self.recent.push_back(number);
+            while self.decompressed > self.most && self.recent.len() > 1 {
+                let oldest = self.recent.pop_front().and_then(|it| self.index[it].contents.take());
+                self.decompressed -= oldest.map_or(0, |contents| contents.len() as u64);
+            }
+        } else if self.most < u64::MAX && self.recent.back() != Some(&number) {
+            self.recent.retain(|&other| other != number);
+            self.recent.push_back(number);
         }
         Ok(())
     }
 
-    /// An item, and how many bytes were decompressed so far.
+    /// An item, and how many bytes of contents are held.
     fn item(&mut self, place: u64) -> Result<(Item<'_>, u64), ImportError> {
         let number = usize::try_from(place >> PLACE).unwrap_or(usize::MAX);
         let at = place as usize & LARGEST;
-        let block = self.index.get(number).map_or(self.bytes.len(), |block| block.at);
+        let block = self.index.get(number).map_or(self.length, |block| block.at);
         self.decompress(number)?;
         let decompressed = self.decompressed;
         let contents = self.index[number].contents.as_deref().unwrap_or_default();
@@ -163,16 +239,67 @@ impl<'a> Blocks<'a> {
             item.ok_or_else(|| damaged(block, format!("block {number} has no item at {at}")))?;
         Ok((item, decompressed))
     }
+
+    /// The entry that is the root.
+    pub(crate) fn root(&mut self, root: u64) -> Result<Entry<'_>, ImportError> {
+        let end = self.length;
+        let (item, _) = self.item(root)?;
+        if item.kind != kind::DIRECTORY {
+            return Err(damaged(end, NO_ROOT));
+        }
+        item.entry(root, 0).map_err(|what| damaged(end, what))
+    }
+
+    /// Tells of each entry of a directory, the last one first, until `each` has had enough.
+    pub(crate) fn each(
+        &mut self,
+        directory: Directory,
+        each: &mut dyn FnMut(Entry<'_>) -> bool,
+    ) -> Result<(), ImportError> {
+        let end = self.length;
+        let mut next = directory.last;
+        // Of the blocks that it came to, how many bytes they have; and of the items.
+        let (mut met, mut there, mut taken) = (HashSet::new(), 0, 0);
+        while let Some(place) = next {
+            let (item, _) = self.item(place)?;
+            taken += item.length;
+            next = item.previous;
+            let goes_on = if item.kind >= kind::UNREADABLE {
+                each(item.entry(place, directory.device).map_err(|what| damaged(end, what))?)
+            } else {
+                true
+            };
+            let number = (place >> PLACE) as usize;
+            if met.insert(number) {
+                there += self.index[number].contents.as_ref().map_or(0, Vec::len) as u64;
+            }
+            if taken > there {
+                return Err(damaged(end, CIRCLE));
+            }
+            if !goes_on {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// How many bytes of memory the index takes.
+    pub(crate) fn held(&self) -> u64 {
+        self.held
+    }
 }
 
-fn decompress(
-    bytes: &[u8],
-    at: usize,
-    length: usize,
-    number: usize,
-) -> Result<Vec<u8>, ImportError> {
-    let block = at.checked_add(length).and_then(|end| bytes.get(at..end));
-    let block = block.filter(|block| {
+/// What is said of an item that lies in itself.
+pub(crate) fn circle() -> ImportError {
+    damaged(0, CIRCLE)
+}
+
+const CUT: &str = "no index is at its end: it was cut, perhaps";
+
+/// The contents of a block that lies `at` a place of the file.
+fn decompress(block: &[u8], at: u64, number: usize) -> Result<Vec<u8>, ImportError> {
+    let length = block.len();
+    let block = Some(block).filter(|block| {
         let head = DATA << 28 | length as u32;
         let heads = [u32_at(block, 0), length.checked_sub(4).and_then(|at| u32_at(block, at))];
         length > HEADS + 4 && heads == [Some(head); 2] && u32_at(block, 4) == Some(number as u32)
@@ -191,7 +318,8 @@ fn decompress(
     if size > LARGEST as u64 {
         return Err(wrong(&"it is too large"));
     }
-    contents.reserve(size as usize);
+    // No more before it is there than an ordinary block has.
+    contents.reserve(size.min(ORDINARY) as usize);
     // One block of the frame after the other, so that no more is made than fits.
     while !decoder.is_finished() && contents.len() <= LARGEST {
         let step = ruzstd::decoding::BlockDecodingStrategy::UptoBlocks(1);
@@ -208,6 +336,9 @@ fn decompress(
     Ok(contents)
 }
 
+/// How much contents ncdu puts into a block, or less.
+const ORDINARY: u64 = 2 << 20;
+
 /// What an item says.
 #[derive(Default)]
 struct Item<'b> {
@@ -220,7 +351,10 @@ struct Item<'b> {
     apparent: u64,
     disk: u64,
     device: Option<u64>,
-    unread: bool,
+    /// Sums of a directory, and how many entries are in it.
+    all: [Option<u64>; 3],
+    /// Whether it could not be read, or what is in it.
+    unread: Option<bool>,
     inode: Option<u64>,
     links: u32,
     owner: Option<u32>,
@@ -257,7 +391,10 @@ impl<'b> Item<'b> {
                 Some(key::APPARENT) => item.apparent = number()?,
                 Some(key::DISK) => item.disk = number()?,
                 Some(key::DEVICE) => item.device = Some(number()?),
-                Some(key::UNREAD) => item.unread = head.argument == Some(TRUE),
+                Some(key::UNREAD) => item.unread = Some(head.argument == Some(TRUE)),
+                Some(key::ALL_APPARENT) => item.all[0] = Some(number()?),
+                Some(key::ALL_DISK) => item.all[1] = Some(number()?),
+                Some(key::ITEMS) => item.all[2] = Some(number()?),
                 Some(key::INODE) => item.inode = Some(number()?),
                 Some(key::LINKS) => item.links = small()?,
                 Some(key::OWNER) => item.owner = Some(small()?),
@@ -273,6 +410,21 @@ impl<'b> Item<'b> {
         (!item.name.is_empty()).then_some(item)
     }
 
+    /// The entry that it is, in a directory that lies on `device`.
+    fn entry(self, place: u64, device: u64) -> Result<Entry<'b>, &'static str> {
+        let device = self.device.unwrap_or(device);
+        let imported = self.imported(device)?;
+        let [apparent, disk, items] = self.all;
+        let all = (
+            apparent.unwrap_or(self.apparent),
+            disk.unwrap_or(self.disk),
+            items.unwrap_or_default(),
+        );
+        let unread = imported.error.is_some() || self.unread.is_some();
+        let directory = Directory { last: self.last, device };
+        Ok(Entry { imported, all, unread, place, directory })
+    }
+
     fn imported(&self, device: u64) -> Result<Imported<'b>, &'static str> {
         let symlink = self.mode.is_some_and(|mode| mode & TYPE == SYMLINK);
         let kind = match self.kind {
@@ -286,7 +438,7 @@ impl<'b> Item<'b> {
             _ => return Err("an item is of a type that this version does not know"),
         };
         let error = match self.kind {
-            kind::DIRECTORY if self.unread => Some(UNREAD_DIRECTORY),
+            kind::DIRECTORY if self.unread == Some(true) => Some(UNREAD_DIRECTORY),
             kind::UNREADABLE => Some(UNREAD_ENTRY),
             _ => None,
         };

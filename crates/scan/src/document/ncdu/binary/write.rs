@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::io::{self, Write};
-use std::vec;
 
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
@@ -38,18 +37,21 @@ fn write_to(scan: &Scan, out: &mut dyn Write) -> io::Result<()> {
     };
     let root = loop {
         let level = levels.last_mut().expect("the first is left by the break");
-        match level.inside.next() {
+        let node = level.inside.get(level.next).copied();
+        level.next += usize::from(node.is_some());
+        match node {
             Some(node) if node.kind() == Kind::Directory => {
                 let below = Level::of(node, level.device);
                 levels.push(below);
             }
-            Some(node) => level.last = Some(blocks.leaf(&node, level)?),
+            Some(_) => {}
             None => {
-                let ended = levels.pop().expect("it is there");
-                let item = blocks.directory(&ended, levels.last())?;
-                let Some(above) = levels.last_mut() else { break item };
-                above.last = Some(item);
-                above.take(ended);
+                let mut ended = levels.pop().expect("it is there");
+                blocks.entries(&mut ended)?;
+                match levels.last_mut() {
+                    Some(above) => above.take(ended),
+                    None => break blocks.directory(&ended.end().0, None, None)?,
+                }
             }
         }
     };
@@ -60,8 +62,11 @@ fn write_to(scan: &Scan, out: &mut dyn Write) -> io::Result<()> {
 struct Level<'s> {
     /// None of what holds several given paths, or one that is no directory.
     node: Option<Node<'s>>,
-    /// The entries that follow.
-    inside: vec::IntoIter<Node<'s>>,
+    /// Its entries, and which of them is looked at next.
+    inside: Vec<Node<'s>>,
+    next: usize,
+    /// The directories among them whose entries were written.
+    ended: Vec<Ended<'s>>,
     device: u64,
     /// The item that was written last.
     last: Option<u64>,
@@ -72,6 +77,18 @@ struct Level<'s> {
     /// The files that have several names: how many of them were seen, of how many, and the file's bytes.
     links: HashMap<(u64, u64), Several>,
     /// Whether something below could not be read.
+    unread: bool,
+}
+
+/// A directory whose entries were written, and which is to be written itself.
+struct Ended<'s> {
+    node: Option<Node<'s>>,
+    device: u64,
+    last: Option<u64>,
+    /// By length and on disk.
+    all: (u64, u64),
+    shared: (u64, u64),
+    items: u64,
     unread: bool,
 }
 
@@ -97,7 +114,9 @@ impl<'s> Level<'s> {
         let (apparent, disk) = node.as_ref().map_or((0, 0), Node::own);
         Level {
             node,
-            inside: inside.into_iter(),
+            inside,
+            next: 0,
+            ended: Vec::new(),
             device,
             last: None,
             apparent,
@@ -108,14 +127,26 @@ impl<'s> Level<'s> {
         }
     }
 
+    /// What is written of it, and the files in it that have several names.
+    fn end(self) -> (Ended<'s>, HashMap<(u64, u64), Several>) {
+        // Of a file with several names every directory counts the bytes once that has one of them below it.
+        let (all_apparent, all_disk) = self.sums(|_| true);
+        let all = (self.apparent.saturating_add(all_apparent), self.disk.saturating_add(all_disk));
+        let shared = self.sums(|it| it.links > 1 && it.seen < it.links);
+        let Level { node, device, last, items, unread, links, .. } = self;
+        (Ended { node, device, last, all, shared, items, unread }, links)
+    }
+
     /// Adds what a directory in it has.
-    fn take(&mut self, ended: Level<'s>) {
-        self.apparent = self.apparent.saturating_add(ended.apparent);
-        self.disk = self.disk.saturating_add(ended.disk);
-        self.items += ended.items + 1;
-        self.unread |= ended.unread || ended.node.is_some_and(|node| node.is_unread());
+    fn take(&mut self, below: Level<'s>) {
+        self.apparent = self.apparent.saturating_add(below.apparent);
+        self.disk = self.disk.saturating_add(below.disk);
+        self.items += below.items + 1;
+        self.unread |= below.unread || below.node.is_some_and(|node| node.is_unread());
+        let (ended, links) = below.end();
+        self.ended.push(ended);
         // The smaller goes into the larger, so that each file is moved a few times, however deep it lies.
-        let (mut small, mut large) = (ended.links, std::mem::take(&mut self.links));
+        let (mut small, mut large) = (links, std::mem::take(&mut self.links));
         if small.len() > large.len() {
             (small, large) = (large, small);
         }
@@ -230,6 +261,20 @@ impl Blocks<'_> {
         }
     }
 
+    /// Writes the entries of a directory, side by side.
+    fn entries<'s>(&mut self, level: &mut Level<'s>) -> io::Result<()> {
+        let mut ended = std::mem::take(&mut level.ended).into_iter();
+        for node in std::mem::take(&mut level.inside) {
+            level.last = Some(if node.kind() == Kind::Directory {
+                let below = ended.next().expect("each directory in it has ended");
+                self.directory(&below, Some(level.device), level.last)?
+            } else {
+                self.leaf(&node, level)?
+            });
+        }
+        Ok(())
+    }
+
     /// Writes an entry that is no directory, and adds it to its directory's sums.
     fn leaf(&mut self, node: &Node<'_>, level: &mut Level<'_>) -> io::Result<u64> {
         level.items += 1;
@@ -264,14 +309,20 @@ impl Blocks<'_> {
         Ok(here)
     }
 
-    /// Writes a directory whose entries have been written. Without one above it is the root.
-    fn directory(&mut self, level: &Level<'_>, above: Option<&Level<'_>>) -> io::Result<u64> {
+    /// Writes a directory whose entries have been written. `above`: the device of the one that it is
+    /// in; the root is in none.
+    fn directory(
+        &mut self,
+        level: &Ended<'_>,
+        above: Option<u64>,
+        previous: Option<u64>,
+    ) -> io::Result<u64> {
         let name = level.node.as_ref().map_or(&b"(several paths)"[..], Node::name);
-        let here = self.begin(kind::DIRECTORY, name, above.and_then(|above| above.last))?;
+        let here = self.begin(kind::DIRECTORY, name, previous)?;
         let (apparent, disk) = level.node.as_ref().map_or((0, 0), Node::own);
         self.number(key::APPARENT, apparent);
         self.number(key::DISK, disk);
-        if above.is_none_or(|above| above.device != level.device) {
+        if above != Some(level.device) {
             self.number(key::DEVICE, level.device);
         }
         let own = level.node.as_ref().is_some_and(Node::is_unread);
@@ -279,11 +330,9 @@ impl Blocks<'_> {
             cbor::head(Major::Positive, key::UNREAD, &mut self.raw);
             cbor::head(Major::Simple, if own { cbor::TRUE } else { cbor::FALSE }, &mut self.raw);
         }
-        // Of a file with several names every directory counts the bytes once that has one of them below it.
-        let (all_apparent, all_disk) = level.sums(|_| true);
-        self.number(key::ALL_APPARENT, level.apparent.saturating_add(all_apparent));
-        self.number(key::ALL_DISK, level.disk.saturating_add(all_disk));
-        let (apparent, disk) = level.sums(|it| it.links > 1 && it.seen < it.links);
+        self.number(key::ALL_APPARENT, level.all.0);
+        self.number(key::ALL_DISK, level.all.1);
+        let (apparent, disk) = level.shared;
         for (key, shared) in [(key::SHARED_APPARENT, apparent), (key::SHARED_DISK, disk)] {
             if shared > 0 {
                 self.number(key, shared);
