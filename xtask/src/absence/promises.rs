@@ -27,11 +27,12 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "promises-are-tested";
 
 /// The crates that are held to the rule: the directory, and the name of the page.
-const CRATES: [(&str, &str); 4] = [
+const CRATES: [(&str, &str); 5] = [
     ("crates/runtime", "runtime"),
     ("crates/parallel", "parallel"),
     ("compat/rayon-core", "rayon-core"),
     ("crates/pool", "pool"),
+    ("crates/scan", "scan"),
 ];
 
 /// Words by which a sentence promises something.

@@ -267,4 +267,16 @@ mod tests {
         assert!(!Pattern::of(format!("{many}b").as_bytes()).matches("a".repeat(2000).as_bytes()));
         assert!(Pattern::of(many.as_bytes()).matches("a".repeat(2000).as_bytes()));
     }
+
+    /// A search that goes back from each star to those before it takes longer than there is time.
+    #[test]
+    fn many_stars_take_no_longer_than_few() {
+        let (many, path) = (40, [b"ab/".repeat(400), b"a".repeat(2000)].concat());
+        for part in ["*a", "**/", "*?", "**/*b/"] {
+            let pattern = [part.repeat(many), "no".to_owned()].concat();
+            assert!(!Pattern::of(pattern.as_bytes()).matches(&path), "{part}");
+        }
+        let pattern = ["**/".repeat(many), "*a".repeat(many)].concat();
+        assert!(Pattern::of(pattern.as_bytes()).matches(&path));
+    }
 }

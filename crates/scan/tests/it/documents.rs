@@ -129,9 +129,18 @@ fn json_has_every_entry_and_says_how_it_was_made() {
                 [&paths[parent as usize][..], separator, &name].concat()
             }
         };
-        found.insert(path.clone(), row_of(row));
+        let values = row_of(row);
+        // What stands only where there is something to say.
+        let stands = |member: &str| row.get(member).is_some();
+        assert_eq!(stands("counted_elsewhere"), values.4);
+        assert!(!["error", "modified", "mode", "owner", "group"].into_iter().any(stands));
+        found.insert(path.clone(), values);
         paths.push(path);
     }
+    assert!(!["no_sizes", "min_size"].iter().any(|it| options.get(it).is_some()));
+    // Its members are in this order, whatever a reader makes of it.
+    let at = |member: &str| text.find(&format!("\"{member}\":")).expect("it is there");
+    assert!(at("totals") < at("tree"));
     assert_eq!(paths[0], tree.path().as_os_str().as_encoded_bytes());
     assert_eq!(found, portrait(&scan));
     assert_eq!(found.values().filter(|row| row.4).count(), 2, "two more names of one file");

@@ -330,6 +330,7 @@ fn directories_of_a_walk_on_a_system_that_lies() {
             assert!(growing.knows(&[&name[..]]) && value <= sum.entries);
             growing.rows(&[&name[..]], Measure::Disk);
         }
+        assert!(growing.rows(&[b"none"], Measure::Entries).is_empty());
         listing::sort(&mut rows, Order::Time, true);
         search(&mut rows, "\u{0}");
         assert!(rows.is_empty() && !growing.knows(&[]));
@@ -391,6 +392,10 @@ fn options_of_any_value() {
     let control = Control::new();
     assert!(matches!(scan(&[], &Options::default(), &control), Err(Error::NoPath)));
     assert_eq!(linked(&[], &Options::default(), &control).unwrap(), Vec::<PathBuf>::new());
+    assert!(control.path().is_empty() && control.progress() == Progress::default());
+    scan(&["src".into()], &Options::default(), &control).unwrap();
+    assert!(control.progress().entries > 20 && control.progress().compared.is_none());
+    assert!(control.path().starts_with(b"src"), "one was asked for above");
     let many = Options { threads: NonZeroUsize::new(MAX_THREADS + 1), ..Options::default() };
     assert!(matches!(scan(&["/".into()], &many, &control), Err(Error::TooManyThreads(_))));
     assert!("none".parse::<Engine>().is_err());

@@ -7,6 +7,8 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread::{self, ThreadId};
 
 use poach_scan::sys::Portable;
 use poach_scan::{Control, Engine, Node, Options, Scan, Seen, Visitor, Within, scan_with};
@@ -184,5 +186,57 @@ fn facts_are_kept_of_files_and_directories_when_they_are_asked_for() {
         let without = Options { keep_files: true, ..Options::default() };
         let scan = way.scan(&[tree.path().into()], &without);
         assert!(scan.tree.roots().all(|root| root.facts().is_none()));
+    }
+}
+
+/// Notes of each entry how many were told before it, whether its file has several names, and which
+/// thread told it.
+#[derive(Default)]
+struct Order(AtomicUsize);
+
+impl Visitor for Order {
+    type Part = Vec<(usize, bool, ThreadId)>;
+
+    fn part(&self) -> Self::Part {
+        Vec::new()
+    }
+
+    fn entry(&self, part: &mut Self::Part, seen: &Seen<'_>) {
+        let before = self.0.fetch_add(1, Ordering::Relaxed);
+        part.push((before, seen.meta.links > 1 && seen.own.is_none(), thread::current().id()));
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn names_of_a_file_that_has_several_are_told_last_by_the_calling_thread() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    rig::grow(tree.path()).expect("a tree for the test");
+    for engine in Engine::ALL {
+        let options = Options { engine, threads: NonZeroUsize::new(3), ..Options::default() };
+        let (paths, order) = ([tree.path().to_owned()], Order::default());
+        let told = scan_with(&rig::Direct, &paths, &options, &Control::new(), &order);
+        let mut told: Vec<_> = told.expect("threads").1.into_iter().flatten().collect();
+        told.sort_by_key(|(before, ..)| *before);
+        let first = told.iter().position(|(_, several, _)| *several).expect("a file of several");
+        assert!(told.len() - first >= 3, "{engine}");
+        for (before, several, by) in &told[first..] {
+            assert!(*several && *by == thread::current().id(), "{engine}: entry {before}");
+        }
+    }
+}
+
+#[test]
+fn workers_are_counted_by_one_engine_and_only_if_there_was_a_directory() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let file = tree.path().join("file");
+    fs::write(&file, "").expect("a file");
+    for engine in Engine::ALL {
+        let options = Options { engine, ..Options::default() };
+        for (path, counts) in [(tree.path(), engine == Engine::Split), (&file, false)] {
+            let scan = poach_scan::scan(&[path.to_owned()], &options, &Control::new());
+            let scan = scan.expect("threads");
+            assert_eq!(scan.stats.is_some(), counts, "{engine}: {}", path.display());
+        }
     }
 }
