@@ -40,6 +40,7 @@ mod linked;
 pub mod listing;
 pub mod report;
 mod roots;
+mod shared;
 pub mod survey;
 pub mod sys;
 mod tree;
@@ -49,6 +50,7 @@ mod walk;
 pub use control::{Control, Progress};
 pub use engine::Engine;
 pub use linked::linked;
+pub use shared::Shared;
 pub use sys::Kind;
 pub use tree::{Facts, Link, Node, NodeId, RenewError, Tree};
 pub use visit::{Seen, Visitor, Within};
@@ -205,6 +207,8 @@ pub struct Scan {
     /// What the runtime's workers counted; of the `split` engine alone, and not if there was no directory. Where more
     /// threads came to help, it is what they all counted while they were there.
     pub stats: Option<poach_runtime::Stats>,
+    /// What files have in common, once [`Scan::count_shared_once`] has counted it once.
+    pub shared: Option<Shared>,
 }
 
 impl Scan {

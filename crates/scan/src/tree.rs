@@ -25,6 +25,7 @@ mod own;
 mod renew;
 mod told;
 
+pub(crate) use build::Sum;
 pub(crate) use build::{Alias, HardLink, Root, build};
 pub use facts::Facts;
 pub(crate) use import::{Imported, Importer};

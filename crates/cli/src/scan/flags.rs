@@ -82,6 +82,11 @@ pub(crate) struct Arguments {
     /// which is marked. With --import, a document that takes more is an error.
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "diff", "Reports"])]
     pub(super) memory: Option<u64>,
+    /// Count blocks that several files share (reflinks, snapshots) once, at the file whose path comes
+    /// first; on Linux, where the file system says it (FIEMAP: btrfs, xfs and others). Each file is
+    /// opened for it after the walk, and what was written to it is written to its disk.
+    #[arg(long, conflicts_with_all = ["no_sizes", "memory", "interactive", "import", "diff", "Reports", "how"])]
+    pub(super) shared: bool,
     /// Show files too, and not only directories.
     #[arg(long, short)]
     pub(super) all: bool,
@@ -156,7 +161,9 @@ impl Arguments {
     /// What makes no sense together, in a sentence.
     pub(super) fn nonsense(&self) -> Option<&'static str> {
         let whole = self.document.format().is_some_and(Format::is_whole);
-        if self.memory.is_some() && self.interactive && self.document.import.is_none() {
+        if self.shared && !cfg!(target_os = "linux") {
+            Some("--shared: only Linux says which blocks files share")
+        } else if self.memory.is_some() && self.interactive && self.document.import.is_none() {
             Some("--memory: a walk in the browser keeps every entry; with --import it has a limit")
         } else if self.memory.is_some() && whole && self.document.import.is_none() {
             Some(
@@ -242,7 +249,7 @@ impl Arguments {
             one_file_system: self.one_file_system,
             follow_paths: self.dereference_args || self.dereference,
             keep_facts: self.document.facts || self.interactive || self.view.sort == Sort::Time,
-            keep_files: self.all || self.interactive || self.document.wants_files(),
+            keep_files: self.all || self.shared || self.interactive || self.document.wants_files(),
             ..Options::default()
         })
     }

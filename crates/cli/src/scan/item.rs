@@ -22,8 +22,8 @@ pub(super) use unix::{
 };
 #[cfg(windows)]
 pub(super) use windows::{
-    Handle, Identity, Seen, Touched, identity_of, is_mounted_in, links_in, list, open_file,
-    open_given, open_in, place, remove, remove_copy, see, sync, touched,
+    Handle, Identity, Touched, identity_of, is_mounted_in, links_in, list, open_file, open_given,
+    open_in, place, remove, remove_copy, see, sync, touched,
 };
 
 /// An entry, and all that is in it.
@@ -42,6 +42,7 @@ pub(super) struct Item {
 impl Item {
     /// Whether this is what was seen, and what was listed. Of a file with several names its
     /// attributes may have changed.
+    #[cfg(unix)]
     pub(super) fn is(&self, seen: &Seen) -> bool {
         seen.identity == self.identity && (self.is_several || seen.changed == self.changed)
     }

@@ -103,6 +103,12 @@ fn scan_and_show(
             Ok(mut scan) => {
                 complain_of_unmatched(arguments, &[&scan]);
                 scan.stats = scan.stats.filter(|_| arguments.stats);
+                if arguments.shared && !scan.interrupted {
+                    run.during(paths, |control| {
+                        scan.count_shared_once(control);
+                        Ok(())
+                    })??;
+                }
                 show(arguments, &scan).map(|()| Ok(code(&[&scan])))
             }
             Err(error) => Ok(Err(error)),
@@ -123,9 +129,12 @@ fn scan_and_show(
 fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options) -> Result<u8> {
     let document = arguments.document.import.as_ref();
     let import = |path: &PathBuf| {
-        run.uninterrupted(|| match document::stored(path, arguments.memory)? {
-            Some(stored) => Ok(browse::Document::Stored(stored)),
-            None => document::import(path, arguments.memory).map(browse::Document::Whole),
+        run.uninterrupted(|| -> Result<_> {
+            if let Some(stored) = document::stored(path, arguments.memory)? {
+                return Ok(browse::Document::Stored(stored));
+            }
+            let scan = document::import(path, arguments.memory)?;
+            Ok(browse::Document::Whole(Box::new(scan)))
         })
     };
     let imported = document.map(import).transpose()?;

@@ -591,3 +591,81 @@ fn what_is_immutable_is_left_and_why_is_said() {
     assert_eq!(number(&next), number(&paths[0]), "{}", text(&done.stderr));
     assert_ne!(number(&paths[1]), number(&paths[0]));
 }
+
+#[test]
+fn blocks_that_files_share_count_once_where_that_is_asked() {
+    const MANY: u64 = 8 << 20;
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let scan = |words: &[&str], root: &Path| -> Value {
+        let out = poach(&[&["--json", "--all"], words].concat(), &[root]);
+        assert_eq!(out.status.code(), Some(0), "{}", text(&out.stderr));
+        serde_json::from_slice(&out.stdout).expect("one document")
+    };
+    let disk = |document: &Value| document["totals"]["disk_bytes"].as_u64().expect("a number");
+    for kind in ["btrfs", "xfs"] {
+        let Some(mounted) = Mounted::new(kind, place.path()) else { continue };
+        let run = |words: &[&OsStr]| Command::new(words[0]).args(&words[1..]).status();
+        let root = mounted.0.join("tree");
+        let (a, b, z) = (root.join("a"), root.join("deep/b"), root.join("z"));
+        let content: Vec<u8> =
+            (0..MANY as u32).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        file(&a, &content);
+        file(&z, &content[..1 << 20]);
+        fs::create_dir(root.join("deep")).expect("a directory");
+        let copied = run(&["cp", "--reflink=always"]
+            .map(OsStr::new)
+            .into_iter()
+            .chain([a.as_os_str(), b.as_os_str()])
+            .collect::<Vec<_>>());
+        assert!(copied.is_ok_and(|it| it.success()));
+        rustix::fs::sync();
+        let (plain, shared) = (scan(&[], &root), scan(&["--shared"], &root));
+        assert!(plain.get("shared").is_none());
+        assert_eq!(disk(&plain) - disk(&shared), MANY, "{kind}");
+        let expected = serde_json::json!({ "bytes": MANY, "files": 1, "unknown_files": 0 });
+        assert_eq!(shared["shared"], expected, "{kind}");
+        // The file whose path comes first has them, and each directory what is in it.
+        let row = |name: &str| {
+            let rows = shared["tree"].as_array().expect("rows");
+            let row = rows.iter().find(|it| it["name"] == name).expect("it is there");
+            row["disk_bytes"].as_u64().expect("a number")
+        };
+        assert!(row("a") == MANY && row("b") == 0 && row("z") == 1 << 20, "{shared}");
+        assert!(row("deep") < 1 << 20, "{shared}");
+        let said = poach(&["--shared"], &[&root]);
+        let said = text(&said.stdout);
+        assert!(
+            said.contains("of 1 file lie where another file has them, too, and count once"),
+            "{said}"
+        );
+        // What is written to one of them is its own again.
+        let mut own = fs::File::options().write(true).open(&b).expect("ours");
+        own.write_all(&vec![7; 1 << 20]).expect("ours");
+        let shared = scan(&["--shared"], &root);
+        assert_eq!(shared["shared"]["bytes"], MANY - (1 << 20), "{kind}");
+        // A snapshot has a device of its own, and the blocks of the same disk.
+        let subvolume = |words: &[&str], paths: &[&Path]| {
+            let words = ["btrfs", "subvolume"].iter().chain(words).map(OsStr::new);
+            run(&words.chain(paths.iter().map(|it| it.as_os_str())).collect::<Vec<_>>())
+        };
+        let (one, two) = (root.join("one"), root.join("two"));
+        if kind == "btrfs" && subvolume(&["create"], &[&one]).is_ok_and(|it| it.success()) {
+            file(&one.join("f"), &content[..2 << 20]);
+            rustix::fs::sync();
+            let before = scan(&["--shared"], &root);
+            assert!(subvolume(&["snapshot"], &[&one, &two]).is_ok_and(|it| it.success()));
+            let after = scan(&["--shared"], &root);
+            let more = |it: &Value| it["shared"]["bytes"].as_u64().expect("a number");
+            assert_eq!(more(&after) - more(&before), 2 << 20);
+        }
+    }
+    // Where the file system does not say it.
+    let memory = tempfile::tempdir_in("/dev/shm").expect("a directory for the test");
+    fs::write(memory.path().join("f"), "content").expect("a file");
+    let said = poach(&["--shared"], &[memory.path()]);
+    let said = text(&said.stdout);
+    assert!(said.contains("of 1 file: the file system does not say what is shared"), "{said}");
+    for word in ["-i", "--no-sizes", "--memory=1G", "--report=types", "--import=x"] {
+        assert_eq!(poach(&["--shared", word], &[]).status.code(), Some(2), "{word}");
+    }
+}

@@ -6,6 +6,7 @@
 //!   "engine": "split", "threads": 2, "elapsed_s": 0.51, "entries_per_s": 1234567.8,
 //!   "interrupted": false, "complete": true,
 //!   "totals": { "directories", "files", "symlinks", "other", "errors", "apparent_bytes", "disk_bytes" },
+//!   "shared": { "bytes", "files", "unknown_files" },
 //!   "repeated": [ { "path" } ],
 //!   "errors": [ { "path", "message" } ],
 //!   "stats": [ { "tasks", "steals", "leaps", "grows", "shrinks", "exposures", "sleeps", "wakes",
@@ -22,6 +23,7 @@
 //! | `options` | how it was scanned (`all`: with files) and what of it is shown (`by`: `disk`, `apparent` or `entries`; `depth` and `top` are null for no limit; `min_size` stands only where smaller entries are left out; `no_sizes` only, as `true`, where none were asked for, and all are 0) |
 //! | `complete` | whether `tree` has every directory, and with `all` every entry: neither `depth` nor `top` nor `min_size` was given, and the scan was not interrupted |
 //! | `totals`, `errors` | of the whole scan, whatever is shown of it |
+//! | `shared` | stands only where shared blocks count once (`--shared`): how many bytes count at another file, of how many files, and of how many nobody knows |
 //!
 //! `tree` is a flat list, so that no depth can exhaust whoever reads it: each directory before what is
 //! in it, siblings by size and then by name. `parent` is the index of the row of the directory that
@@ -50,7 +52,7 @@ use super::entries::{Entries, Entry, Order};
 use super::name::lossless;
 use super::safe::Lines;
 use crate::report::{Extent, Measure};
-use crate::{Kind, Scan, Totals};
+use crate::{Kind, Scan, Shared, Totals};
 
 /// The version of the document's shape. A member that is added does not change it.
 pub const SCHEMA: u32 = 1;
@@ -69,6 +71,8 @@ pub(super) struct Head<'a> {
     interrupted: bool,
     complete: bool,
     totals: &'a Totals,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<Shared>,
 }
 
 #[derive(Serialize)]
@@ -117,6 +121,7 @@ impl<'a> Head<'a> {
                 && !scan.interrupted
                 && scan.summed == 0,
             totals: &scan.totals,
+            shared: scan.shared,
         }
     }
 }

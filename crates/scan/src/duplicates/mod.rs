@@ -21,10 +21,8 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::path::Path;
 use std::sync::{Mutex, PoisonError, mpsc};
 use std::thread;
 
@@ -32,6 +30,7 @@ use poach_parallel::par_map_init;
 use poach_runtime::ThreadPool;
 
 use crate::report::Measure;
+use crate::shared::open_given;
 use crate::sys::{Kind, Meta, Sys, path_of};
 use crate::{Control, Error, Failure, Scan};
 
@@ -322,26 +321,13 @@ impl<S: Sys> Finder<'_, S> {
     fn open(&self, candidate: &Candidate) -> io::Result<(File, Meta)> {
         let (name, mut way) = (candidate.name(self.names), self.scan.tree.way(candidate.within));
         if way.is_empty() {
-            return self.open_given(name);
+            return open_given(self.sys, name, self.scan.options.follow_paths);
         }
         let root = path_of(way.remove(0).to_bytes())?;
         let directory = self.sys.open_path(&root)?;
         let directory =
             if way.is_empty() { directory } else { self.sys.open_below(directory, &way)? };
         self.sys.open_file(&directory, name)
-    }
-
-    /// Opens a file that was given by path.
-    fn open_given(&self, path: &CStr) -> io::Result<(File, Meta)> {
-        let path = path_of(path.to_bytes())?;
-        let path = if self.scan.options.follow_paths { path.canonicalize()? } else { path };
-        let directory = match path.parent() {
-            Some(parent) if !parent.as_os_str().is_empty() => parent,
-            _ => Path::new("."),
-        };
-        let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
-        let name = CString::new(name.as_encoded_bytes())?;
-        self.sys.open_file(&self.sys.open_path(directory)?, &name)
     }
 
     fn path(&self, candidate: &Candidate) -> Vec<u8> {
@@ -375,7 +361,7 @@ fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
 
 /// What takes `disk` bytes in all, if so many of the bytes of its extents are shared: extents of
 /// compressed data are told by their lengths, and a file may take more than its extents.
-fn part_of(shared: u64, all: u64, disk: u64) -> u64 {
+pub(crate) fn part_of(shared: u64, all: u64, disk: u64) -> u64 {
     if all <= disk {
         return shared;
     }

@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, RawDir, RawDirEntry, ResolveFlags, SeekFrom, Stat,
+    StatxFlags,
 };
 use rustix::io::{Errno, retry_on_intr};
 use rustix::process::{Resource, getrlimit};
@@ -166,6 +167,14 @@ impl Sys for Linux {
 
     fn extents(&self, file: &File, each: &mut dyn FnMut(DiskExtent)) -> io::Result<()> {
         blocks::extents(file, each)
+    }
+
+    fn volume(&self, file: &File, device: u64) -> u64 {
+        let told = rustix::fs::statx(file, c"", AtFlags::EMPTY_PATH, StatxFlags::MNT_ID);
+        // A kernel before 5.8 does not say it.
+        let mount = told.ok().filter(|it| it.stx_mask & StatxFlags::MNT_ID.bits() != 0);
+        let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+        mount.and_then(|it| mounts::device_of(&table, it.stx_mnt_id)).unwrap_or(device)
     }
 
     fn share(&self, from: &File, to: &File, offset: u64, length: u64) -> io::Result<Option<u64>> {

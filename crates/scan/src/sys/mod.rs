@@ -282,6 +282,13 @@ pub trait Sys: Sync {
         Ok(())
     }
 
+    /// The number of the file system that a file lies on, whose places [`extents`](Self::extents)
+    /// tells. `device` is the file's: of some file systems every volume has a device of its own.
+    fn volume(&self, file: &File, device: u64) -> u64 {
+        let _ = file;
+        device
+    }
+
     /// Makes a stretch of the file `to` share the blocks of `from` at the same offset, if both hold
     /// the same there, which the system compares while it lets nobody write. Says how many bytes it
     /// has shared, which may be fewer; nothing, if they differ.

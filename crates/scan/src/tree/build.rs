@@ -47,10 +47,10 @@ pub(crate) struct Root {
 
 /// Bytes and entries that are summed up.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Sum {
-    pub(super) apparent: u64,
-    pub(super) disk: u64,
-    pub(super) entries: u64,
+pub(crate) struct Sum {
+    pub(crate) apparent: u64,
+    pub(crate) disk: u64,
+    pub(crate) entries: u64,
 }
 
 impl Sum {

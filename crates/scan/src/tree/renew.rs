@@ -9,11 +9,12 @@
 //! What was replaced stays in its arena, unreachable, until the scan is dropped.
 
 use std::collections::HashSet;
+use std::io;
 
 use super::build::{HardLink, Sum, settle};
-use super::{ABSENT, Directory, Entry, Facts, GONE, Id, Place, Tree, UNREAD};
+use super::{ABSENT, Directory, Entry, Facts, GONE, Id, Node, NodeId, Place, Tree, UNREAD};
 use crate::choice::Choice;
-use crate::sys::Meta;
+use crate::sys::{Meta, Sys, path_of};
 use crate::{Kind, Scan, Totals};
 
 /// Why a scan cannot be changed in a place, so that a walk of all is needed.
@@ -172,7 +173,7 @@ impl Scan {
     }
 
     /// The bytes of the totals are those of the given paths.
-    fn sum_up(&mut self) {
+    pub(crate) fn sum_up(&mut self) {
         let mut sum = Sum::default();
         for node in self.tree.roots() {
             let (apparent, disk) = (node.apparent_bytes(), node.disk_bytes());
@@ -183,6 +184,27 @@ impl Scan {
 }
 
 impl Tree {
+    /// Takes bytes out of a file, and of all directories above it.
+    pub(crate) fn take_out(&mut self, id: NodeId, sum: Sum) {
+        let NodeId(Place { entry, parent, .. }) = id;
+        let own = self.entry_mut(entry);
+        own.apparent = own.apparent.saturating_sub(sum.apparent);
+        own.disk = own.disk.saturating_sub(sum.disk);
+        self.take_above(parent, sum);
+    }
+
+    /// Opens a directory by those that lead to it.
+    pub(crate) fn open<S: Sys>(&self, sys: &S, node: &Node<'_>) -> io::Result<S::Directory> {
+        let (mut way, mut above) = (Vec::new(), node.place.directory);
+        while let Some(directory) = self.directories.get(above as usize) {
+            way.push(self.name(directory.entry));
+            above = directory.parent;
+        }
+        way.reverse();
+        let root = sys.open_path(&path_of(way[0].to_bytes())?)?;
+        sys.open_below(root, &way[1..])
+    }
+
     /// Replaces a directory; what the directory held is counted. Nothing, if there is no room.
     fn replace(&mut self, place: Place, root: Place, mut fresh: Tree) -> Option<Totals> {
         let (arenas, directories) = (self.arenas.len(), self.directories.len());

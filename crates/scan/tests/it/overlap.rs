@@ -329,7 +329,8 @@ fn a_link_to_what_may_not_be_looked_at_is_told_of_once() {
     }
     let options = Options { follow_paths: true, ..Options::default() };
     let found = |given: PathBuf| {
-        let paths = linked(&[given.clone()], &options, &Control::new()).expect("threads");
+        let paths =
+            linked(std::slice::from_ref(&given), &options, &Control::new()).expect("threads");
         let scan = scan_on(&rig::Direct, &paths, &options, &Control::new()).expect("threads");
         let errors: Vec<_> = scan.errors.iter().map(|it| it.path.clone()).collect();
         (paths[1..].to_vec(), errors)
@@ -341,7 +342,7 @@ fn a_link_to_what_may_not_be_looked_at_is_told_of_once() {
     closed(0o755).expect("ours");
     for (paths, errors) in both {
         let name = link.as_os_str().as_encoded_bytes();
-        assert_eq!(paths, [link.clone()]);
+        assert_eq!(paths, std::slice::from_ref(&link));
         assert!(errors.iter().any(|it| it == name), "{errors:?}");
     }
 }

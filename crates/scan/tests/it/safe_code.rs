@@ -12,13 +12,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use poach_scan::choice::Choice;
 use poach_scan::document::json;
-use poach_scan::listing::{self, Growing, Live, Row, Sums, find, row, search};
+use poach_scan::listing::{self, Growing, Live, Row, Stored, Sums, find, row, search};
 use poach_scan::report::{Extent, Look, Measure, Order, Units, bytes, count, escape, text};
 use poach_scan::survey::{Report, Settings, Survey, Tallies, Text, Told, time};
 use poach_scan::sys::{DiskExtent, Found, Kind, Meta, Native, Sys};
 use poach_scan::{
-    Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Totals, linked, scan,
-    scan_on, scan_with,
+    Control, Engine, Error, MAX_THREADS, NodeId, Options, Progress, Scan, Shared, Totals, linked,
+    scan, scan_on, scan_with,
 };
 
 /// A system whose answers have nothing to do with each other.
@@ -335,6 +335,47 @@ fn directories_of_a_walk_on_a_system_that_lies() {
         search(&mut rows, "\u{0}");
         assert!(rows.is_empty() && !growing.knows(&[]));
     }
+}
+
+#[test]
+fn an_export_is_listed_by_itself() {
+    let options = Options { keep_files: true, ..Options::default() };
+    let scan = scan(&["src".into()], &options, &Control::new());
+    let mut out = Vec::new();
+    poach_scan::document::ncdu_binary(&scan.unwrap(), &mut out).unwrap();
+    let mut stored = Stored::open(std::io::Cursor::new(out), u64::MAX).unwrap().unwrap();
+    let root = stored.root().to_vec();
+    let rows = stored.rows(&[&root], Measure::Entries).unwrap();
+    let sum = stored.sum(&[&root]).unwrap();
+    assert_eq!(rows.iter().map(|it| it.entries + 1).sum::<u64>(), sum.entries);
+    for row in rows {
+        let is_directory = row.kind == Kind::Directory;
+        assert_eq!(stored.knows(&[&root, &row.name]).unwrap(), is_directory);
+        stored.rows(&[&root, &row.name], Measure::Disk).unwrap();
+    }
+    assert!(!stored.is_unread() && !stored.knows(&[]).unwrap());
+}
+
+#[test]
+fn what_a_liar_says_of_blocks_is_counted() {
+    let options = Options { keep_files: true, ..Options::default() };
+    let control = Control::new();
+    let mut scan =
+        scan_on(&Liar::default(), &["a".into(), "b".into()], &options, &control).unwrap();
+    let before = scan.totals.disk_bytes;
+    scan.count_shared_once_on(&Liar::default(), &control);
+    let Shared { bytes, files, unknown_files } = scan.shared.unwrap();
+    assert!(scan.totals.disk_bytes <= before && files + unknown_files <= scan.totals.files);
+    assert!(bytes == 0 || files > 0);
+    // What it does not say otherwise is the device's.
+    let file = std::fs::File::open("Cargo.toml").unwrap();
+    assert_eq!(Liar::default().volume(&file, 7), 7);
+    let mut own = poach_scan::scan(&["src".into()], &options, &control).unwrap();
+    own.count_shared_once(&control);
+    assert!(own.shared.is_some() && !own.interrupted);
+    control.stop();
+    own.count_shared_once(&control);
+    assert!(own.interrupted);
 }
 
 #[test]

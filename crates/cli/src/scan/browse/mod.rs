@@ -83,7 +83,7 @@ pub(super) struct Start<'a> {
 
 /// A document that is browsed.
 pub(super) enum Document {
-    Whole(Scan),
+    Whole(Box<Scan>),
     /// One that is read as far as it is looked at.
     Stored(Stored),
 }
@@ -131,7 +131,7 @@ impl<'a> App<'a> {
         let Start { measure, order, .. } = *start;
         let (browser, walk) = match (imported, start.paths) {
             (Some(Document::Whole(scan)), _) => {
-                (Browser::new(scan, measure, order.0, order.1), None)
+                (Browser::new(*scan, measure, order.0, order.1), None)
             }
             (Some(Document::Stored(stored)), _) => {
                 (Browser::of_stored(stored, measure, order), None)

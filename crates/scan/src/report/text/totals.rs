@@ -4,7 +4,7 @@ use std::io::{self, Write};
 
 use super::{AMISS, FAINT, LABEL, Look};
 use crate::report::{count, cut, escape, width};
-use crate::{Kind, Scan};
+use crate::{Kind, Scan, Shared};
 use anstyle::Style;
 
 /// The columns of the labels.
@@ -73,6 +73,24 @@ pub(super) fn write(scan: &Scan, look: Look, out: &mut impl Write) -> io::Result
     if !scan.options.without_sizes {
         size("on disk", totals.disk_bytes).write(look, out)?;
         size("apparent", totals.apparent_bytes).write(look, out)?;
+    }
+    if let Some(Shared { bytes, files, unknown_files }) = scan.shared {
+        let are = |files: u64| {
+            if files == 1 { "1 file".to_owned() } else { format!("{} files", count(files)) }
+        };
+        let text =
+            format!("of {} lie where another file has them, too, and count once", are(files));
+        Field::new("shared")
+            .words(LABEL, &look.bytes(bytes))
+            .words(Style::new(), &text)
+            .write(look, out)?;
+        if unknown_files > 0 {
+            let text = format!(
+                "of {}: the file system does not say what is shared, so all of it counts",
+                are(unknown_files)
+            );
+            Field::new("not known").words(Style::new(), &text).write(look, out)?;
+        }
     }
     // Of an export of another program nobody knows how long it took.
     if scan.threads > 0 {

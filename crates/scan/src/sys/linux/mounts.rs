@@ -21,6 +21,19 @@ pub(super) fn twice(table: &[u8]) -> Vec<PathBuf> {
     several.flatten().map(|point| PathBuf::from(OsString::from_vec(unescape(point)))).collect()
 }
 
+/// The device of a mount, by the mount's number, which is the first field. The volumes of a btrfs
+/// have one, whatever the devices of their files are.
+pub(super) fn device_of(table: &[u8], mount: u64) -> Option<u64> {
+    let table = String::from_utf8_lossy(table);
+    table.lines().find_map(|line| {
+        let mut fields = line.split(' ');
+        let number = fields.next()?.parse::<u64>().ok()?;
+        let (major, minor) = fields.nth(1)?.split_once(':')?;
+        let device = u64::from(major.parse::<u32>().ok()?) << 32;
+        (number == mount).then_some(device | u64::from(minor.parse::<u32>().ok()?))
+    })
+}
+
 fn unescape(field: &[u8]) -> Vec<u8> {
     let mut bytes = Vec::with_capacity(field.len());
     let mut rest = field;

@@ -378,7 +378,7 @@ mod tests {
         }
         // The index says that the block has 16 MiB, or lies behind the end.
         let index = file.len() - 20;
-        for entry in [8_u64 << 24 | super::LARGEST as u64, u64::MAX, 9 << 24 | 30, 0] {
+        for entry in [8_u64 << 24 | super::LARGEST as u64, u64::MAX, (9 << 24) + 30, 0] {
             let mut file = file.clone();
             file[index..index + 8].copy_from_slice(&entry.to_be_bytes());
             refused(file, "not where the index has it");

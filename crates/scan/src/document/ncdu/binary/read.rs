@@ -26,7 +26,11 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
         return Err(ImportError::Memory(memory));
     }
     let length = bytes.len() as u64;
-    let (mut blocks, root) = Blocks::new(Box::new(Cursor::new(bytes)), memory - length, u64::MAX)?;
+    let blocks = Blocks::new(Box::new(Cursor::new(bytes)), memory - length, u64::MAX);
+    let (mut blocks, root) = blocks.map_err(|error| match error {
+        ImportError::Memory(_) => ImportError::Memory(memory),
+        error => error,
+    })?;
     let held = length + blocks.held;
     let mut tree = Importer::new();
     // For each directory that has begun: the entry to be read next, and its device.

@@ -262,7 +262,7 @@ impl Blocks<'_> {
     }
 
     /// Writes the entries of a directory, side by side.
-    fn entries<'s>(&mut self, level: &mut Level<'s>) -> io::Result<()> {
+    fn entries(&mut self, level: &mut Level<'_>) -> io::Result<()> {
         let mut ended = std::mem::take(&mut level.ended).into_iter();
         for node in std::mem::take(&mut level.inside) {
             level.last = Some(if node.kind() == Kind::Directory {
