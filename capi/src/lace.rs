@@ -165,11 +165,9 @@ pub extern "C" fn poach_lace_start(workers: c_uint, slots: usize) {
         fatal("lace_start twice, without lace_stop in between");
     }
     let workers = if workers == 0 { poach_lace_pu_count() } else { workers };
-    let mut builder = ThreadPool::builder().threads(workers as usize).task_stack(if slots == 0 {
-        100_000
-    } else {
-        slots
-    });
+    let mut builder = ThreadPool::builder()
+        .num_threads(workers as usize)
+        .task_stack(if slots == 0 { 100_000 } else { slots });
     // Relaxed: set by the thread that calls this, if at all.
     let stack_size = STACK_SIZE.load(Ordering::Relaxed);
     if stack_size != 0 {

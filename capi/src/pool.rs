@@ -7,7 +7,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use poach_runtime::{BuildError, Builder, MAX_THREADS, ThreadPool, Waiting, Worker};
+use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, ThreadPoolBuilder, Waiting, Worker};
 
 use crate::call::{Context, call};
 use crate::fork::{Run, address, poach_worker, run_body};
@@ -155,7 +155,7 @@ fn non_negative(value: c_int, what: &str) -> Result<usize, Error> {
         .map_err(|_| Error::new(POACH_INVALID, format!("{what}: {value} is less than 0")))
 }
 
-fn builder(options: &poach_pool_options) -> Result<Builder<'static>, Error> {
+fn builder(options: &poach_pool_options) -> Result<ThreadPoolBuilder<'static>, Error> {
     let threads = non_negative(options.threads, "threads")?;
     let spares = non_negative(options.spares, "spares")?;
     if threads > MAX_THREADS {
@@ -172,7 +172,7 @@ fn builder(options: &poach_pool_options) -> Result<Builder<'static>, Error> {
     let mut builder =
         ThreadPool::builder().waiting(waiting).callers_work(options.callers_do_not_work == 0);
     if threads != 0 {
-        builder = builder.threads(threads);
+        builder = builder.num_threads(threads);
     }
     if spares != 0 {
         builder = builder.spares(spares);

@@ -11,9 +11,9 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use poach_check::litmus::TESTS;
+use poach_check::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
 use poach_models::matrix::{self, Extent, PolicyKind, QUEUES, delta as bound};
 use poach_models::{Scenario, alone, check as explore};
-use poach_check::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 

@@ -196,7 +196,7 @@ where
     /// Calls `build` with a builder of Poach's that has the same settings.
     fn with_poach<R>(
         self,
-        build: impl FnOnce(poach::Builder<'_>) -> Result<R, poach::BuildError>,
+        build: impl FnOnce(poach::ThreadPoolBuilder<'_>) -> Result<R, poach::BuildError>,
     ) -> Result<R, ThreadPoolBuildError> {
         let threads = match self.num_threads {
             0 => default_threads(|variable| env::var(variable).ok()),
@@ -214,7 +214,7 @@ where
             .spawn_order(if self.breadth_first { SpawnOrder::Fifo } else { SpawnOrder::Lifo })
             .on_panic(move |payload| panicked(panic_handler.as_deref(), payload));
         if let Some(threads) = threads {
-            builder = builder.threads(threads);
+            builder = builder.num_threads(threads);
         }
         if let Some(bytes) = self.stack_size {
             builder = builder.stack_size(bytes);

@@ -133,7 +133,7 @@ fn processors() -> Finding {
             "processors",
             State::Amiss,
             format!("their number cannot be had: {error}"),
-            "Pools have one worker. `POACH_THREADS` and `Builder::threads` say otherwise.",
+            "Pools have one worker. `POACH_THREADS` and `Builder::num_threads` say otherwise.",
         ),
     }
 }
@@ -146,7 +146,7 @@ fn pool() -> Finding {
             WHAT,
             State::Good,
             several(pool.threads(), "worker"),
-            "What the global pool has, too. `POACH_THREADS` and `Builder::threads` say otherwise.",
+            "What the global pool has, too. `POACH_THREADS` and `Builder::num_threads` say otherwise.",
         ),
         Err(error) => Finding::new(
             WHAT,

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let numbers = arguments.next().unwrap_or(Ok(4_000_000))?;
     let workers = arguments.next().unwrap_or(Ok(2))?;
     let rounds = arguments.next().unwrap_or(Ok(15))?.max(1);
-    let pool = ThreadPool::builder().threads(workers).build()?;
+    let pool = ThreadPool::builder().num_threads(workers).build()?;
     let numbers: Vec<u64> = (0..numbers as u64).collect();
     let expected = sequential(&numbers);
     let grain = Grain::new();

@@ -21,7 +21,7 @@ const PART: usize = 8;
 ///
 /// The loop starts on the calling thread and splits itself whenever another worker is idle, so that no grain has to be chosen: a call of `f`
 /// may take a nanosecond or a second. One worker may make several calls in a row, so no call must wait for another. A caller that is no worker
-/// of a pool works for the global pool until the loop ends (see [`Builder::callers`](poach_runtime::Builder::callers)). What a worker does while it waits for
+/// of a pool works for the global pool until the loop ends (see [`ThreadPoolBuilder::callers`](poach_runtime::ThreadPoolBuilder::callers)). What a worker does while it waits for
 /// a part that was stolen is up to its pool's [`Waiting`](poach_runtime::Waiting).
 ///
 /// ```

@@ -18,7 +18,7 @@ fn count(limit: u64, token: &CancellationToken) -> Result<u64, Cancelled> {
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pool = ThreadPool::builder().threads(1).build()?;
+    let pool = ThreadPool::builder().num_threads(1).build()?;
 
     // What has not started does not start. Its closure is dropped before `cancel` returns.
     let (release, wait) = mpsc::channel::<()>();

@@ -43,7 +43,7 @@ async fn first<R>(handles: &mut Vec<JoinHandle<R>>) -> (usize, Result<R, JoinErr
 }
 
 pub(crate) fn main() {
-    let pool = ThreadPool::builder().threads(2).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
 
     // All, in turn: no more than a loop, in whatever order they end.
     let handles: Vec<_> = (0..10).map(|n| pool.spawn(move || n * n)).collect();

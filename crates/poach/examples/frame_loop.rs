@@ -18,9 +18,10 @@ struct Body {
 
 pub(crate) fn main() {
     HAS_WINDOW.set(true);
-    let frames = ThreadPool::builder().threads(2).build().unwrap();
+    let frames = ThreadPool::builder().num_threads(2).build().unwrap();
     // A pool of its own, so that no worker of a frame has taken a long load in hand when the frame is to end.
-    let loading = ThreadPool::builder().threads(1).name(|_| "loading".to_owned()).build().unwrap();
+    let loading =
+        ThreadPool::builder().num_threads(1).name(|_| "loading".to_owned()).build().unwrap();
 
     let mut bodies: Vec<Body> = (0..10_000).map(|i| Body { place: i as f32, speed: 0.5 }).collect();
     let mut texture = Some(loading.spawn(|| vec![7_u8; 1 << 16]));

@@ -34,7 +34,7 @@ pub(crate) fn main() {
     assert_eq!(nodes, (1 << 13) - 1);
 
     // A pool of one's own. `install` runs on its threads, and so on the call stack that is asked for here.
-    let pool = ThreadPool::builder().threads(2).stack_size(256 << 20).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).stack_size(256 << 20).build().unwrap();
     assert_eq!(pool.install(|| poach::worker(|worker| depth(worker, 50_000))), 50_000);
     println!("{nodes}");
 }

@@ -5,7 +5,7 @@ use std::sync::mpsc;
 use poach::{CancellationToken, Cancelled, ThreadPool};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pool = ThreadPool::builder().threads(2).spares(1).build()?;
+    let pool = ThreadPool::builder().num_threads(2).spares(1).build()?;
 
     // A handle is a future for any executor, and may be joined where there is none.
     assert_eq!(pool.spawn(|| 6 * 7).join()?, 42);
@@ -23,7 +23,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A lock held across a wait: in `blocking` nothing else runs on top of it.
     let lock = std::sync::Mutex::new(0);
-    let other = ThreadPool::builder().threads(1).build()?;
+    let other = ThreadPool::builder().num_threads(1).build()?;
     pool.install(|| {
         let mut held = lock.lock().unwrap();
         *held = poach::blocking(|| other.spawn(|| 1).join()).unwrap();

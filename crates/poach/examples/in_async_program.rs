@@ -39,7 +39,7 @@ async fn serve(pool: &ThreadPool) -> Result<u64, Box<dyn std::error::Error>> {
 }
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
-    let pool = ThreadPool::builder().threads(1).build()?;
+    let pool = ThreadPool::builder().num_threads(1).build()?;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build()?;
     let sum = runtime.block_on(serve(&pool))?;
     assert_eq!(sum, 5050);

@@ -20,7 +20,7 @@ fn deep(levels: usize) -> usize {
 
 pub(crate) fn main() -> Result<(), poach::BuildError> {
     let pool = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .stack_size(128 << 20)
         .on_start(|_| SCRATCH.set(vec![0; 1024]))
         .build()?;

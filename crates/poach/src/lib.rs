@@ -10,7 +10,7 @@
 //! | a task that outlives the function | [`spawn`], whose handle you can join, await or cancel; [`spawn_fifo`], [`spawn_at`]; without a handle, [`spawn_detached`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
 //! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
-//! | a number of threads, names, handlers or threads of your own | [`ThreadPool::builder`]; for the global pool, [`Builder::build_global`], or, in a library, [`set_global_builder`] |
+//! | a number of threads, names, handlers or threads of your own | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`set_global_builder`] |
 //! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
 //! | tasks from producer threads for consumer threads | [`pool::TaskPool`] |
 //! | a scheduler of your own | [`deque`] |
@@ -39,18 +39,18 @@
 //!
 //! | rayon | crossbeam | tokio | chili, Lace | Poach | what differs |
 //! |---|---|---|---|---|---|
-//! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; on a worker the first closure always runs on the calling thread; from outside see [`Builder::callers`] |
+//! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; on a worker the first closure always runs on the calling thread; from outside see [`ThreadPoolBuilder::callers`] |
 //! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the one that it is given |
 //! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
 //! | `spawn` | | `task::spawn_blocking` | | [`spawn`], [`spawn_detached`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
 //! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | a task that runs is not stopped: it asks its token |
-//! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`], [`ThreadPool::run`] | `install` always runs on the pool's threads, `run` on the calling thread while the pool has [places](Builder::callers) |
+//! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`], [`ThreadPool::run`] | `install` always runs on the pool's threads, `run` on the calling thread while the pool has [places](ThreadPoolBuilder::callers) |
 //! | `par_iter`, `par_iter_mut`, `into_par_iter`: `.for_each`, `.map().collect()`, `.fold().reduce()` | | | | [`par_for`], [`par_map`], [`par_reduce`] of `&v`, `&mut v`, `v`, `a..b` | no other adaptors: for those use rayon over Poach's scheduler (`compat/rayon-core`) |
 //! | `.zip()`, `.enumerate()` | | | | `(&a, &b)`, `(0..a.len(), &a)` as the [`Items`] of a loop | |
 //! | `try_for_each`, `for_each_init`, `par_bridge`, `par_sort` | | | | [`try_par_for`], [`par_for_init`], [`par_bridge`], [`par_sort`] | |
-//! | `ThreadPoolBuilder`, `build_global`, `RAYON_NUM_THREADS` | | `runtime::Builder` | `ThreadPool::new`, `with_config`; `lace_start` | [`ThreadPool::new`], [`ThreadPool::builder`], [`Builder::build_global`], `POACH_THREADS` | |
+//! | `ThreadPoolBuilder`, `build_global`, `RAYON_NUM_THREADS` | | `runtime::Builder` | `ThreadPool::new`, `with_config`; `lace_start` | [`ThreadPool::new`], [`ThreadPool::builder`], [`ThreadPoolBuilder::build_global`], `POACH_THREADS` | |
 //! | `yield_now` | | `task::yield_now` | | [`yield_now`] | runs another task on top of this one |
-//! | | | `block_in_place` | | [`blocking`] | another thread works meanwhile only if the pool has [spare](Builder::spares) ones |
+//! | | | `block_in_place` | | [`blocking`] | another thread works meanwhile only if the pool has [spare](ThreadPoolBuilder::spares) ones |
 //! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | the owner's pop has no fence |
 //! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`], [`pool::Selector`]; its gets are also futures, for any `select!` | no order is promised |
 //!
@@ -66,9 +66,9 @@ pub use poach_parallel::{
     try_par_reduce,
 };
 pub use poach_runtime::{
-    BroadcastContext, BuildError, Builder, CancelOnDrop, CancellationToken, Cancelled, DropGuard,
-    FnContext, JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope, ScopeFifo,
-    ScopedJoinHandle, SpawnOrder, Stats, ThreadBuilder, ThreadPool, Topology, TopologyError,
+    BroadcastContext, BuildError, CancelOnDrop, CancellationToken, Cancelled, DropGuard, FnContext,
+    JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope, ScopeFifo, ScopedJoinHandle,
+    SpawnOrder, Stats, ThreadBuilder, ThreadPool, ThreadPoolBuilder, Topology, TopologyError,
     Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check, current_num_threads,
     current_thread_has_pending_tasks, current_thread_index, global, global_if_made, in_place_scope,
     in_place_scope_fifo, interrupt, join, join_context, join_context_or, join_or, max_num_threads,

@@ -31,8 +31,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let n: u64 = arguments.next().map_or(Ok(36), |n| n.parse())?;
     let rounds: usize = arguments.next().map_or(Ok(5), |n| n.parse())?;
-    let one = ThreadPool::builder().threads(1).build()?;
-    let two = ThreadPool::builder().threads(2).build()?;
+    let one = ThreadPool::builder().num_threads(1).build()?;
+    let two = ThreadPool::builder().num_threads(2).build()?;
     let expected = sequential(n);
     let forks = sequential(n + 1) as f64 - 1.0;
     let systems: [(&str, &dyn Fn() -> u64); 5] = [

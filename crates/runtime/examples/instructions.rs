@@ -64,7 +64,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let threads = if what == "steal" { 2 } else { 1 };
-    let pool = match ThreadPool::builder().threads(threads).build() {
+    let pool = match ThreadPool::builder().num_threads(threads).build() {
         Ok(pool) => pool,
         Err(error) => {
             eprintln!("{error}");

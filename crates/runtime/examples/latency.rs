@@ -100,7 +100,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let seconds: u64 = arguments.next().map_or(Ok(2), |n| n.parse())?;
     let calls: usize = arguments.next().map_or(Ok(2000), |n| n.parse())?;
     let leaves: usize = arguments.next().map_or(Ok(30), |n| n.parse())?;
-    let pool = ThreadPool::builder().threads(2).build()?;
+    let pool = ThreadPool::builder().num_threads(2).build()?;
     pool.install(|| poach_runtime::join(|| (), || ()));
     thread::sleep(Duration::from_millis(100));
 

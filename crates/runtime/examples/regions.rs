@@ -115,7 +115,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     };
     let (gaps, lengths) = (list("0,20,200,2000")?, list("8,32,128,512,2048")?);
     let rounds = list("9")?[0];
-    let ours = ThreadPool::builder().threads(WORKERS).build()?;
+    let ours = ThreadPool::builder().num_threads(WORKERS).build()?;
     let theirs = rayon::ThreadPoolBuilder::new().num_threads(WORKERS).build()?;
     let steps = calibrate();
     let with_poach = |group: &Group| match &*place {

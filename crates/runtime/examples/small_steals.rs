@@ -55,8 +55,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let rounds: usize = arguments.next().map_or(Ok(9), |n| n.parse())?;
     let span = Duration::from_millis(arguments.next().map_or(Ok(100), |n| n.parse())?);
-    let pool = ThreadPool::builder().threads(2).build()?;
-    let one = ThreadPool::builder().threads(1).build()?;
+    let pool = ThreadPool::builder().num_threads(2).build()?;
+    let one = ThreadPool::builder().num_threads(1).build()?;
     for nodes in [999, 99_999] {
         let tree = Node::new(nodes);
         let expected = tree.sequential();

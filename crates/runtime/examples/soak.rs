@@ -73,7 +73,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             [next(&mut random) as usize % 4];
         let nesting = [0, 1, 64][next(&mut random) as usize % 3];
         let pool =
-            ThreadPool::builder().threads(threads).waiting(waiting).nesting(nesting).build()?;
+            ThreadPool::builder().num_threads(threads).waiting(waiting).nesting(nesting).build()?;
         let before = forks;
         for _ in 0..16 {
             let (root, depth) = (next(&mut random), 10 + next(&mut random) as u32 % 16);

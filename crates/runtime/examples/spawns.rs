@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut arguments = std::env::args().skip(1);
     let tasks: u64 = arguments.next().map_or(Ok(1_000_000), |n| n.parse())?;
     let rounds: usize = arguments.next().map_or(Ok(11), |n| n.parse())?;
-    let pools = [1, 2].map(|threads| ThreadPool::builder().threads(threads).build());
+    let pools = [1, 2].map(|threads| ThreadPool::builder().num_threads(threads).build());
     let pools = pools.into_iter().collect::<Result<Vec<_>, _>>()?;
     let mut times = vec![Vec::new(); pools.len()];
     for _ in 0..rounds {

@@ -68,7 +68,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         ("random, no bound", Waiting::Random, usize::MAX),
     ];
     let pool = |(_, waiting, nesting): &(_, Waiting, usize)| {
-        let builder = ThreadPool::builder().threads(threads).stack_size(256 << 20);
+        let builder = ThreadPool::builder().num_threads(threads).stack_size(256 << 20);
         builder.waiting(*waiting).nesting(*nesting).callers_work(false).build()
     };
     let pools = ways.iter().map(pool).collect::<Result<Vec<_>, _>>()?;

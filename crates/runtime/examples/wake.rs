@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let rounds: usize = arguments.next().map_or(Ok(2000), |n| n.parse())?;
     let pause = Duration::from_micros(arguments.next().map_or(Ok(2000), |n| n.parse())?);
     let pin = arguments.next().is_some_and(|word| word == "pin");
-    let pool = ThreadPool::builder().threads(2).pin(pin).build()?;
+    let pool = ThreadPool::builder().num_threads(2).pin(pin).build()?;
     let mut times = Vec::with_capacity(rounds);
     for _ in 0..rounds {
         thread::sleep(pause);

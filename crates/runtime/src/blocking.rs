@@ -17,7 +17,7 @@ use crate::worker::current::WorkerThread;
 /// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
 ///
 /// For waits that the pool does not know of: for a file, a lock, a channel. A spare worker is there only if the pool was built with
-/// [`spares`](crate::Builder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
+/// [`spares`](crate::ThreadPoolBuilder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
 /// outside that runs a region, no spare is needed: the worker that stands aside for it works meanwhile.
 ///
 /// The other workers can take the tasks that this one has spawned and not started, those that `f` spawns too.
@@ -27,7 +27,7 @@ use crate::worker::current::WorkerThread;
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// let pool = poach::ThreadPool::builder().threads(1).spares(1).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(1).spares(1).build()?;
 /// let (send, receive) = std::sync::mpsc::channel();
 /// let answer = pool.install(move || {
 ///     let _ = poach::spawn(move || send.send(42));
@@ -103,7 +103,7 @@ mod tests {
     /// Others could take what it leaves, but for a task that nobody can expose.
     #[test]
     fn a_spare_hands_over_what_it_has_spawned_before_it_goes_back() {
-        let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).spares(1).build().unwrap();
         let shared = pool.shared();
         let (tell, spawned) = mpsc::channel();
         let (go, is_back) = mpsc::channel();

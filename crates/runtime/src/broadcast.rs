@@ -130,7 +130,7 @@ where
 /// # Panics
 ///
 /// With the payload of one of the calls that panicked, once all have ended. If the pool has ended: on a thread that it was made to
-/// [use](crate::Builder::use_current_thread), after it was dropped, and in an exit handler.
+/// [use](crate::ThreadPoolBuilder::use_current_thread), after it was dropped, and in an exit handler.
 #[doc(alias = "TOGETHER")]
 pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
     WorkerThread::with(|local| match local {

@@ -33,7 +33,7 @@ impl Yield {
 /// use std::sync::atomic::{AtomicBool, Ordering};
 /// use poach::{ThreadPool, Yield, yield_now};
 ///
-/// let pool = ThreadPool::builder().threads(1).build()?;
+/// let pool = ThreadPool::builder().num_threads(1).build()?;
 /// assert_eq!(yield_now(), None);
 /// pool.install(|| {
 ///     assert_eq!(yield_now(), Some(Yield::Idle));
@@ -62,7 +62,7 @@ pub fn yield_local() -> Option<Yield> {
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// let pool = poach::ThreadPool::builder().threads(3).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(3).build()?;
 /// assert_eq!(pool.install(poach::current_num_threads), 3);
 /// # Ok::<(), poach::BuildError>(())
 /// ```
@@ -76,7 +76,7 @@ pub fn current_num_threads() -> usize {
 /// This worker's index in its pool, from 0; `None` on a thread that is no worker.
 ///
 /// The pool's regular workers have indices below [`current_num_threads`]. A spare worker that works for one in [`blocking`](crate::blocking()) has a
-/// higher one, and so has a thread from outside while it runs a region (see [`Builder::callers`](crate::Builder::callers)). All are below
+/// higher one, and so has a thread from outside while it runs a region (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)). All are below
 /// [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its index as long as it lives, a thread from outside as long as the region lasts.
 pub fn current_thread_index() -> Option<usize> {
     WorkerThread::with(|local| local.map(|local| local.index))

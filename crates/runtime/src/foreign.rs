@@ -103,7 +103,7 @@ impl Drop for Wake {
 /// use poach_runtime::foreign;
 ///
 /// // All workers meet: the last one to come wakes the others.
-/// let pool = poach_runtime::ThreadPool::builder().threads(3).build()?;
+/// let pool = poach_runtime::ThreadPool::builder().num_threads(3).build()?;
 /// let here = Mutex::new(Vec::new());
 /// pool.broadcast(|at| {
 ///     foreign::wait(|wake| {
@@ -143,7 +143,7 @@ mod tests {
     use crate::task::half::{descriptor, take_half, take_outcome};
 
     fn pool(threads: usize) -> ThreadPool {
-        ThreadPool::builder().threads(threads).build().unwrap()
+        ThreadPool::builder().num_threads(threads).build().unwrap()
     }
 
     /// A fork whose pop goes by the floor, since all is shared. Whether the second half was the owner's again, and what it came to.

@@ -192,7 +192,7 @@ impl<R> fmt::Debug for JoinHandle<R> {
 /// # use poach_runtime as poach;
 /// use poach::ThreadPool;
 ///
-/// let pool = ThreadPool::builder().threads(1).build()?;
+/// let pool = ThreadPool::builder().num_threads(1).build()?;
 /// let (release, wait) = std::sync::mpsc::channel::<()>();
 /// let busy = pool.spawn(move || wait.recv());
 /// let idle = pool.spawn(|| unreachable!()).cancel_on_drop();

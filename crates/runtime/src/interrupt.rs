@@ -58,12 +58,12 @@ use crate::worker::signal::Signal;
 /// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
 ///
 /// No other task of the pool runs before `f` has ended. All workers take part in the forks and spawns of `f`. Interrupts of one pool take turns, and may nest. A thread from outside
-/// that works for the pool ([`Builder::callers`](crate::Builder::callers)) is stopped too. On a thread that is no worker, the global pool is
+/// that works for the pool ([`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)) is stopped too. On a thread that is no worker, the global pool is
 /// interrupted, and one of its workers runs `f`.
 ///
 /// The cooperation points are: a look for work, also in a wait for a stolen half or for a scope's tasks; the end of a task of a scope;
 /// [`yield_now`](crate::yield_now); the end of [`blocking`](crate::blocking()); and [`check`]. The call waits for a worker that blocks, and for a thread that
-/// a pool [uses](crate::Builder::use_current_thread), until they come to one. The module's comment in the source has the rules in full.
+/// a pool [uses](crate::ThreadPoolBuilder::use_current_thread), until they come to one. The module's comment in the source has the rules in full.
 ///
 /// Costs a message to each worker. The first interrupt, and each new depth of nesting, also takes address space for a task stack and a queue for each worker,
 /// which the pool keeps.
@@ -72,7 +72,7 @@ use crate::worker::signal::Signal;
 /// # use poach_runtime as poach;
 /// use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 ///
-/// let pool = poach::ThreadPool::builder().threads(2).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(2).build()?;
 /// let (done, rounds) = (AtomicBool::new(false), AtomicUsize::new(0));
 /// pool.install(|| {
 ///     poach::join(
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn frames_are_kept_for_the_next_interrupt_and_end_with_their_pool() {
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         let shared = Arc::downgrade(pool.shared());
         for _ in 0..50 {
             assert_eq!(pool.install(|| nested(3)), 3);
@@ -330,7 +330,7 @@ mod tests {
     #[test]
     fn the_end_of_an_interrupt_wakes_all_that_wait_for_their_turn() {
         for _ in 0..if cfg!(miri) { 1 } else { 10 } {
-            let pool = Arc::new(ThreadPool::builder().threads(2).build().unwrap());
+            let pool = Arc::new(ThreadPool::builder().num_threads(2).build().unwrap());
             let shared = pool.shared();
             assert!(shared.spares.begin_interrupt(|_| ()));
             let (send, answers) = mpsc::channel();

@@ -48,7 +48,7 @@ use crate::worker::current::WorkerThread;
 /// does until a thief has finished `b` is up to the pool's [`Waiting`](crate::Waiting).
 ///
 /// The pool is that of the calling worker. On a thread that is no worker it is the global one, for which the thread works until the join ends (see
-/// [`Builder::callers`](crate::Builder::callers)). [`Worker::join`] is faster, because it need not look for the worker in a thread-local
+/// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)). [`Worker::join`] is faster, because it need not look for the worker in a thread-local
 /// variable.
 ///
 /// ```
@@ -89,7 +89,7 @@ where
 /// use poach::{ThreadPool, join_or};
 ///
 /// static SOLVER: LazyLock<ThreadPool> =
-///     LazyLock::new(|| ThreadPool::builder().threads(2).build().unwrap());
+///     LazyLock::new(|| ThreadPool::builder().num_threads(2).build().unwrap());
 ///
 /// fn fib(n: u64) -> u64 {
 ///     if n < 2 {
@@ -178,7 +178,7 @@ impl FnContext {
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// let pool = poach::ThreadPool::builder().threads(1).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(1).build()?;
 /// let migrated = pool.install(|| poach::join_context(|a| a.migrated(), |b| b.migrated()));
 /// assert_eq!(migrated, (false, false)); // there is nobody to steal
 /// # Ok::<(), poach::BuildError>(())
@@ -276,7 +276,7 @@ impl Worker<'_> {
     /// # Panics
     ///
     /// If a closure panics, with its payload, after both have ended; if both panic, with that of `a`. If the
-    /// worker's task stack is full ([`Builder::task_stack`](crate::Builder::task_stack)).
+    /// worker's task stack is full ([`ThreadPoolBuilder::task_stack`](crate::ThreadPoolBuilder::task_stack)).
     #[inline(always)]
     pub fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where

@@ -105,7 +105,7 @@ pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, sc
 pub use crate::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
 pub use pool::build_error::{BuildError, MAX_THREADS};
 pub use pool::threads::ThreadBuilder;
-pub use pool::{Builder, ThreadPool, global, global_if_made, set_global_builder};
+pub use pool::{ThreadPool, ThreadPoolBuilder, global, global_if_made, set_global_builder};
 pub use shared::victims::Victims;
 pub use shared::waiting::Waiting;
 pub use shared::{Priority, SpawnOrder};

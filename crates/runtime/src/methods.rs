@@ -1,7 +1,7 @@
 //! The functions of the crate as methods of a pool: the same, in that pool.
 //!
 //! On one of the pool's own workers each is the plain function. Which thread runs what is called on a thread that is no worker:
-//! [`Builder::callers`](crate::Builder::callers).
+//! [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers).
 
 use std::sync::Arc;
 use std::thread;
@@ -21,7 +21,7 @@ use crate::worker::current::WorkerThread;
 
 impl ThreadPool {
     /// [`join`](crate::join()) in this pool: on a thread that is no worker `a` runs there,
-    /// if the pool has a [place for another caller](crate::Builder::callers).
+    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
     ///
     /// # Panics
     ///
@@ -37,7 +37,7 @@ impl ThreadPool {
     }
 
     /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs there,
-    /// if the pool has a [place for another caller](crate::Builder::callers).
+    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
     ///
     /// # Panics
     ///
@@ -54,7 +54,7 @@ impl ThreadPool {
     }
 
     /// [`scope`](crate::scope()) in this pool: on a thread that is no worker `f` runs there,
-    /// if the pool has a [place for another caller](crate::Builder::callers).
+    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
     ///
     /// # Panics
     ///
@@ -68,7 +68,7 @@ impl ThreadPool {
     }
 
     /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs there,
-    /// if the pool has a [place for another caller](crate::Builder::callers).
+    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
     ///
     /// # Panics
     ///
@@ -85,7 +85,7 @@ impl ThreadPool {
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
+    /// let pool = poach::ThreadPool::builder().num_threads(2).build()?;
     /// let here = std::thread::current().id();
     /// let mut sum = 0;
     /// pool.in_place_scope(|s| {
@@ -201,7 +201,7 @@ impl ThreadPool {
     }
 
     /// Lets the workers finish everything that was spawned, ends them, and waits for them. Dropping the pool does the same, unless it was [told not to
-    /// wait](crate::Builder::join_on_drop).
+    /// wait](crate::ThreadPoolBuilder::join_on_drop).
     ///
     /// A call by one of the pool's own workers does not wait.
     pub fn shutdown(mut self) {
@@ -218,7 +218,7 @@ impl ThreadPool {
     /// # use poach_runtime as poach;
     /// use poach::ThreadPool;
     ///
-    /// let pool = ThreadPool::builder().threads(1).build()?;
+    /// let pool = ThreadPool::builder().num_threads(1).build()?;
     /// let (send, started) = std::sync::mpsc::channel();
     /// // Busy until the pool is being shut down: from then on what it spawns is dropped.
     /// let busy = pool.spawn(move || {
@@ -244,7 +244,7 @@ impl ThreadPool {
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
+    /// let pool = poach::ThreadPool::builder().num_threads(2).build()?;
     /// let before = pool.stats();
     /// pool.install(|| poach::scope(|s| (0..10).for_each(|_| s.spawn(|_| ()))));
     /// let stats = pool.stats().since(&before);

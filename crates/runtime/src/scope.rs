@@ -34,7 +34,7 @@ pub struct ScopeFifo<'scope> {
 /// Opens a scope, runs `f` in it, and returns `f`'s result once all tasks spawned in it have ended.
 ///
 /// On a worker `f` runs on the calling thread. A thread that is no worker becomes one of the global pool until the scope ends, and runs
-/// tasks of the scope too (see [`Builder::callers`](crate::Builder::callers)).
+/// tasks of the scope too (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)).
 ///
 /// While a worker waits for the scope's tasks, it runs any other task as well, on top of the caller and with every [`Waiting`](crate::Waiting). Such a task
 /// may want a lock that the caller holds. A thread from outside runs only tasks that it has spawned itself.
@@ -73,7 +73,7 @@ where
 /// ```
 /// # use poach_runtime as poach;
 /// let seen = std::sync::Mutex::new(Vec::new());
-/// let pool = poach::ThreadPool::builder().threads(1).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(1).build()?;
 /// // `install`, so that the pool's one thread runs all tasks: `pool.scope_fifo` would make this thread a second worker.
 /// pool.install(|| {
 ///     poach::scope_fifo(|s| {

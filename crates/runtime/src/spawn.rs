@@ -37,7 +37,7 @@ pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinH
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// let pool = poach::ThreadPool::builder().threads(1).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(1).build()?;
 /// let seen = std::sync::Arc::new(std::sync::Mutex::new(Vec::new()));
 /// pool.install(|| {
 ///     for i in 0..3 {
@@ -71,7 +71,7 @@ pub fn spawn_at<R: Send + 'static>(
 
 /// [`spawn`] without a handle, for a task that nobody waits for.
 ///
-/// A panic goes to the pool's [panic handler](crate::Builder::on_panic), as that of a [`spawn`]ed task does if its handle was dropped
+/// A panic goes to the pool's [panic handler](crate::ThreadPoolBuilder::on_panic), as that of a [`spawn`]ed task does if its handle was dropped
 /// before. Allocates nothing for a closure of up to 48 bytes. Dropping the pool waits for the task;
 /// [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
 ///
@@ -79,7 +79,7 @@ pub fn spawn_at<R: Send + 'static>(
 /// # use poach_runtime as poach;
 /// let (send, receive) = std::sync::mpsc::channel();
 /// let pool = poach::ThreadPool::builder()
-///     .threads(1)
+///     .num_threads(1)
 ///     .on_panic(move |payload| send.send(*payload.downcast::<&str>().unwrap()).unwrap())
 ///     .build()?;
 /// pool.spawn_detached(|| panic!("nobody waits"));

@@ -42,10 +42,10 @@ fn fib(n: u64) -> u64 {
 fn a_pool_reserves_less_where_there_is_less() {
     // By default such a pool would reserve 1.5 GB, with the call stacks, and as much again for what the threads allocate.
     within(2 << 20, "a_pool_reserves_less_where_there_is_less", || {
-        let pool = ThreadPool::builder().threads(64).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(64).build().unwrap();
         assert_eq!(pool.install(|| fib(20)), 6765);
         // Asked for, it is reserved or refused.
-        let error = ThreadPool::builder().threads(64).task_stack(1 << 20).build().unwrap_err();
+        let error = ThreadPool::builder().num_threads(64).task_stack(1 << 20).build().unwrap_err();
         assert!(error.to_string().contains("bytes"), "{error}");
     });
 }
@@ -54,12 +54,12 @@ fn a_pool_reserves_less_where_there_is_less() {
 fn a_pool_that_cannot_be_had_is_refused() {
     // Its smallest call stacks alone are more than that.
     within(200 << 10, "a_pool_that_cannot_be_had_is_refused", || {
-        let error = ThreadPool::builder().threads(1024).build().unwrap_err();
+        let error = ThreadPool::builder().num_threads(1024).build().unwrap_err();
         assert!(matches!(error, BuildError::AddressSpace { threads: 1024, .. }), "{error}");
         assert!(error.to_string().contains("bytes of address space"), "{error}");
         assert_eq!(format!("{error:?}"), error.to_string(), "an `unwrap` says it too");
         // What was asked for is not made smaller: here it would fit if it were.
-        let stack = ThreadPool::builder().threads(8).stack_size(64 << 20).build().unwrap_err();
+        let stack = ThreadPool::builder().num_threads(8).stack_size(64 << 20).build().unwrap_err();
         assert!(matches!(stack, BuildError::AddressSpace { threads: 8, .. }), "{stack}");
     });
 }
@@ -68,7 +68,7 @@ fn a_pool_that_cannot_be_had_is_refused() {
 fn small(kib: u64, workers: usize, test: &str) {
     for _ in 0..5 {
         within(kib, test, || {
-            let pool = ThreadPool::builder().threads(workers).build().unwrap();
+            let pool = ThreadPool::builder().num_threads(workers).build().unwrap();
             assert_eq!(pool.install(|| fib(15)), 610);
             // All threads are there.
             assert_eq!(pool.broadcast(|context| context.index()).len(), workers);

@@ -92,7 +92,7 @@ impl Builder {
         let (rank, ranks) = (comm.rank() as usize, nodes.len());
         let mut pool = ThreadPool::builder();
         if let Some(threads) = self.threads {
-            pool = pool.threads(threads);
+            pool = pool.num_threads(threads);
         }
         let pool = pool.build().map_err(|error| Error::Pool { rank, error });
         let mut policy = self.policy.clone();

@@ -83,7 +83,7 @@ impl System for Split {
 
     fn new(workers: usize) -> Result<Self> {
         need_stacks(stacks(workers, STACK))?;
-        let pool = ThreadPool::builder().threads(workers).stack_size(STACK).build();
+        let pool = ThreadPool::builder().num_threads(workers).stack_size(STACK).build();
         Ok(Split(pool.context("split: the pool could not be made")?))
     }
 
@@ -109,7 +109,7 @@ impl System for PoachJoin {
 
     fn new(workers: usize) -> Result<Self> {
         need_stacks(stacks(workers, STACK))?;
-        let pool = ThreadPool::builder().threads(workers).stack_size(STACK).build();
+        let pool = ThreadPool::builder().num_threads(workers).stack_size(STACK).build();
         Ok(PoachJoin(pool.context("poach-join: the pool could not be made")?))
     }
 

@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn a_program_of_tasks_is_the_program_of_closures() {
         let split = Split::new(1).unwrap();
-        let pool = poach_runtime::ThreadPool::builder().threads(1).build().unwrap();
+        let pool = poach_runtime::ThreadPool::builder().num_threads(1).build().unwrap();
         assert_eq!(generic(&split, 22), Some(17_711));
         assert_eq!(direct(&pool, 22), 17_711);
     }

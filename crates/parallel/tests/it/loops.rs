@@ -22,7 +22,7 @@ const ITEMS: usize = if cfg!(miri) { 60 } else { 60_000 };
 
 fn on_pools(test: impl Fn() + Send + Sync) {
     for threads in [1, 2, 4] {
-        ThreadPool::builder().threads(threads).build().unwrap().install(&test);
+        ThreadPool::builder().num_threads(threads).build().unwrap().install(&test);
     }
 }
 
@@ -168,7 +168,7 @@ fn maps_keep_the_order_and_states_are_made_for_runs() {
     // Where nobody is hungry there is one run.
     let made = AtomicUsize::new(0);
     let init = || made.fetch_add(1, Ordering::Relaxed);
-    let pool = ThreadPool::builder().threads(1).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).build().unwrap();
     assert_eq!(pool.install(|| par_map_init(&items, init, |_, &i| i)), items);
     assert!(made.into_inner() <= ITEMS / 2, "a state for nearly each item");
 }
@@ -209,7 +209,7 @@ const LONG: Duration = Duration::from_secs(60);
 fn in_time<R: Send + 'static>(threads: usize, body: impl FnOnce() -> R + Send + 'static) -> R {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
-        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(threads).build().unwrap();
         _ = send.send(pool.install(body));
     });
     receive.recv_timeout(LONG).expect("it hangs, or panics")
@@ -271,7 +271,7 @@ fn nobody_else_waits_while_the_iterator_does() {
 #[test]
 fn a_bridge_goes_on_after_a_panic_until_as_many_have_panicked_as_there_are_workers() {
     for (threads, calls) in [(1, 1), (2, 2), (3, 3)] {
-        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(threads).build().unwrap();
         let called = AtomicUsize::new(0);
         let bridge = || {
             par_bridge(iter::repeat(()), |()| {
@@ -361,7 +361,7 @@ fn a_comparison_that_panics_loses_nothing() {
 
 #[test]
 fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
-    let pool = ThreadPool::builder().threads(2).spares(1).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).spares(1).build().unwrap();
     assert!(pool.index_limit() >= 3);
     let calls: Vec<_> = (0..pool.index_limit()).map(|_| AtomicUsize::new(0)).collect();
     let count = || {
@@ -382,7 +382,7 @@ fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
 #[cfg(not(miri))] // which takes minutes for it
 fn an_error_of_combine_stops_the_loop() {
     const HALF: usize = 3000;
-    let pool = ThreadPool::builder().threads(4).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(4).build().unwrap();
     // Whether the first half is cut, and how soon the others hear of the error, depends on who
     // comes when. A loop that goes on has half of the second half to go.
     let stopped = (0..1000).any(|_| {
@@ -422,7 +422,7 @@ fn an_error_of_combine_stops_the_loop() {
 /// Two parts fail at the same time.
 #[test]
 fn of_several_errors_the_first_items_is_returned() {
-    let pool = ThreadPool::builder().threads(2).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
     let mut both = false;
     for _ in 0..1000 {
         let (first, second) = (AtomicBool::new(false), AtomicBool::new(false));

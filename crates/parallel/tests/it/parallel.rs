@@ -12,7 +12,7 @@ use poach_parallel::{par_chunks, par_chunks_mut, par_for, par_reduce};
 use poach_runtime::{ThreadPool, interrupt};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 const ITEMS: usize = if cfg!(miri) { 50 } else { 10_000 };

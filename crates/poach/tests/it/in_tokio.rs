@@ -38,7 +38,7 @@ async fn calls(pool: ThreadPool) {
 }
 
 fn pool() -> ThreadPool {
-    ThreadPool::builder().threads(2).build().unwrap()
+    ThreadPool::builder().num_threads(2).build().unwrap()
 }
 
 #[test]

@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 /// # use poach_runtime as poach;
 /// use poach::ThreadPool;
 ///
-/// let pool = ThreadPool::builder().threads(1).build()?;
+/// let pool = ThreadPool::builder().num_threads(1).build()?;
 /// let (start, wait) = std::sync::mpsc::channel::<()>();
 /// let busy = pool.spawn(move || wait.recv());
 /// let idle = pool.spawn(|| 1);

@@ -376,7 +376,7 @@ mod tests {
             worker.join(|w| chain(w, levels - 1), |_| ()).0
         }
         const LEVELS: usize = 1000;
-        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
         let used = pool.run(|worker| address() - chain(worker, LEVELS));
         assert!(used >= LEVELS * LEAST_FRAME, "{used} bytes for {LEVELS} forks");
     }

@@ -19,7 +19,7 @@ pub const MAX_THREADS: usize = 1024;
 pub enum BuildError {
     /// Zero threads, or, together with the spare ones, more than [`MAX_THREADS`].
     Threads(usize),
-    /// Places for more [callers](crate::Builder::callers) than a pool can have.
+    /// Places for more [callers](crate::ThreadPoolBuilder::callers) than a pool can have.
     Callers(usize),
     /// The environment variable for the number of threads, or for the barrier, holds something else.
     Environment {

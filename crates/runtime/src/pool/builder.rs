@@ -35,11 +35,11 @@ type Namer<'h> = Box<dyn FnMut(usize) -> Option<String> + 'h>;
 
 /// The settings of a [`ThreadPool`]: [`ThreadPool::builder`].
 ///
-/// `'h` is how long the handlers that run during [`build`](Builder::build) may borrow: those of
-/// [`name`](Builder::name) and [`spawn_handler`](Builder::spawn_handler).
-#[doc(alias = "ThreadPoolBuilder")]
+/// `'h` is how long the handlers that run during [`build`](ThreadPoolBuilder::build) may borrow: those of
+/// [`name`](ThreadPoolBuilder::name) and [`spawn_handler`](ThreadPoolBuilder::spawn_handler).
+#[doc(alias = "Builder")]
 #[must_use = "a builder makes no pool before `build` is called"]
-pub struct Builder<'h> {
+pub struct ThreadPoolBuilder<'h> {
     threads: Option<usize>,
     name: Namer<'h>,
     stack_size: Option<usize>,
@@ -57,9 +57,9 @@ pub struct Builder<'h> {
     without_barrier: bool,
 }
 
-impl fmt::Debug for Builder<'_> {
+impl fmt::Debug for ThreadPoolBuilder<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Builder")
+        f.debug_struct("ThreadPoolBuilder")
             .field("threads", &self.threads)
             .field("stack_size", &self.stack_size)
             .field("task_stack", &self.task_stack)
@@ -68,14 +68,14 @@ impl fmt::Debug for Builder<'_> {
     }
 }
 
-impl<'h> Builder<'h> {
-    /// The number of workers, from 1 to [`MAX_THREADS`]. Any other number is an error of [`build`](Builder::build).
+impl<'h> ThreadPoolBuilder<'h> {
+    /// The number of workers, from 1 to [`MAX_THREADS`]. Any other number is an error of [`build`](ThreadPoolBuilder::build).
     ///
     /// By default it is the number in the environment variable `POACH_THREADS`, for which the same holds. If the variable is
     /// unset or empty, it is as many threads as the system says can run in parallel, or `MAX_THREADS` if these are more. Nothing else in Poach reads the variable.
-    #[doc(alias = "num_threads")]
+    #[doc(alias = "threads")]
     #[doc(alias = "worker_threads")]
-    pub fn threads(mut self, threads: usize) -> Self {
+    pub fn num_threads(mut self, threads: usize) -> Self {
         self.threads = Some(threads);
         self
     }
@@ -96,7 +96,7 @@ impl<'h> Builder<'h> {
     /// Whether dropping the pool waits for its threads: by default yes.
     ///
     /// With `false` the threads finish what was spawned and end in their own time. Then the pool may be dropped anywhere: in a task of
-    /// another pool, in its own [`on_exit`](Builder::on_exit), or under a lock that its tasks take.
+    /// another pool, in its own [`on_exit`](ThreadPoolBuilder::on_exit), or under a lock that its tasks take.
     /// [`shutdown`](ThreadPool::shutdown) always waits.
     ///
     /// ```
@@ -104,7 +104,7 @@ impl<'h> Builder<'h> {
     /// use std::sync::{Arc, Mutex};
     /// use poach::ThreadPool;
     ///
-    /// let pool = ThreadPool::builder().threads(1).join_on_drop(false).build()?;
+    /// let pool = ThreadPool::builder().num_threads(1).join_on_drop(false).build()?;
     /// let lock = Arc::new(Mutex::new(0));
     /// let held = lock.lock().unwrap();
     /// let (send, done) = std::sync::mpsc::channel();
@@ -122,7 +122,7 @@ impl<'h> Builder<'h> {
 
     /// Bytes of call stack a worker thread gets. By default 8 MiB of address space, since a worker
     /// runs other tasks on top of the one that waits; or as many as the environment variable `RUST_MIN_STACK` says, if
-    /// these are more. If address space is short (see [`task_stack`](Builder::task_stack)), the 8 MiB become less, but no less than 256 KiB.
+    /// these are more. If address space is short (see [`task_stack`](ThreadPoolBuilder::task_stack)), the 8 MiB become less, but no less than 256 KiB.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
@@ -132,9 +132,9 @@ impl<'h> Builder<'h> {
     /// panics. Each takes 64 bytes of address space, and of memory once it is used.
     ///
     /// By default it is as many as fit in the thread's call stack, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
-    /// [`stack_size`](Builder::stack_size), and 2^20 if the pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
+    /// [`stack_size`](ThreadPoolBuilder::stack_size), and 2^20 if the pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
     /// does not overcommit), it is less than that, but no less than 2^14, then the call stacks become smaller, down to 2 MiB, and then both do, down to
-    /// 2^11 forks and 256 KiB. What was set by `task_stack` or `stack_size` stays as it is. If there is not enough even then, [`build`](Builder::build)
+    /// 2^11 forks and 256 KiB. What was set by `task_stack` or `stack_size` stays as it is. If there is not enough even then, [`build`](ThreadPoolBuilder::build)
     /// returns [`BuildError::AddressSpace`]. The answer does not depend on how the threads run: what all of them need is reserved before the first one starts.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = Some(forks);
@@ -146,7 +146,7 @@ impl<'h> Builder<'h> {
     ///
     /// What a worker uses most, its task stack, its queue and its counters, then lies on the memory
     /// node of its processor. If there are more workers than processors, some processors have several.
-    /// Linux only; elsewhere [`build`](Builder::build) returns [`BuildError::Topology`].
+    /// Linux only; elsewhere [`build`](ThreadPoolBuilder::build) returns [`BuildError::Topology`].
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -156,7 +156,7 @@ impl<'h> Builder<'h> {
     ///
     /// // Two workers on different nodes, if there are two; else under different caches; else on
     /// // different cores.
-    /// let pool = ThreadPool::builder().threads(2).pin(Placement::Scatter).build()?;
+    /// let pool = ThreadPool::builder().num_threads(2).pin(Placement::Scatter).build()?;
     /// assert_eq!(pool.install(|| 6 * 7), 42);
     /// # Ok(())
     /// # }
@@ -169,7 +169,7 @@ impl<'h> Builder<'h> {
     }
 
     /// The order in which a worker looks at the others for work. By default it is [`Victims::Nearest`] if
-    /// the workers are [pinned](Builder::pin), and [`Victims::Random`] if not.
+    /// the workers are [pinned](ThreadPoolBuilder::pin), and [`Victims::Random`] if not.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = Some(victims);
         self
@@ -183,7 +183,7 @@ impl<'h> Builder<'h> {
     }
 
     /// How many threads from outside the pool can work for it at the same time, during their own calls: at most 20, by default four, or none if the
-    /// workers are [pinned](Builder::pin). It decides which thread runs what:
+    /// workers are [pinned](ThreadPoolBuilder::pin). It decides which thread runs what:
     ///
     /// | call, by a thread that is no worker | runs on |
     /// |---|---|
@@ -209,7 +209,7 @@ impl<'h> Builder<'h> {
     /// use std::sync::Barrier;
     /// use std::thread;
     ///
-    /// let pool = poach::ThreadPool::builder().threads(2).callers(6).build()?;
+    /// let pool = poach::ThreadPool::builder().num_threads(2).callers(6).build()?;
     /// let all_inside = Barrier::new(6);
     /// thread::scope(|s| {
     ///     for _ in 0..6 {
@@ -229,7 +229,7 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Whether threads from outside the pool work for it: four at the same time, or [none](Builder::callers).
+    /// Whether threads from outside the pool work for it: four at the same time, or [none](ThreadPoolBuilder::callers).
     pub fn callers_work(self, yes: bool) -> Self {
         self.callers(if yes { CALLERS } else { 0 })
     }
@@ -273,7 +273,7 @@ impl<'h> Builder<'h> {
     /// use std::sync::Mutex;
     /// use poach::{SpawnOrder, ThreadPool};
     ///
-    /// let pool = ThreadPool::builder().threads(1).spawn_order(SpawnOrder::Fifo).build()?;
+    /// let pool = ThreadPool::builder().num_threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
     /// // On the pool's one thread; `pool.scope` does the same on this one.
     /// pool.install(|| {
@@ -294,19 +294,19 @@ impl<'h> Builder<'h> {
 
     /// Called on each worker, with its index, before the worker takes work. Calls of `join` and the like in it use this pool.
     ///
-    /// [`build`](Builder::build) waits until it has ended on all workers. If it panics, the [panic handler](Builder::on_panic) is called, and `build`
-    /// returns [`BuildError::Start`], so that no pool has workers that are not initialised; [`wait_for_start`](Builder::wait_for_start) changes that. It is not called on a thread from outside that [works for the
-    /// pool](Builder::callers).
+    /// [`build`](ThreadPoolBuilder::build) waits until it has ended on all workers. If it panics, the [panic handler](ThreadPoolBuilder::on_panic) is called, and `build`
+    /// returns [`BuildError::Start`], so that no pool has workers that are not initialised; [`wait_for_start`](ThreadPoolBuilder::wait_for_start) changes that. It is not called on a thread from outside that [works for the
+    /// pool](ThreadPoolBuilder::callers).
     #[doc(alias = "start_handler")]
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
         self
     }
 
-    /// Whether [`build`](Builder::build) waits until the [start handler](Builder::on_start) has returned on every worker. The default is yes.
+    /// Whether [`build`](ThreadPoolBuilder::build) waits until the [start handler](ThreadPoolBuilder::on_start) has returned on every worker. The default is yes.
     ///
     /// With `false`, `build` returns while start handlers may still run. A handler may then wait for the thread that builds the pool. If a
-    /// handler panics, the [panic handler](Builder::on_panic) is told, and its worker takes work all the same.
+    /// handler panics, the [panic handler](ThreadPoolBuilder::on_panic) is told, and its worker takes work all the same.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -316,7 +316,7 @@ impl<'h> Builder<'h> {
     /// let started = Arc::new(Barrier::new(3));
     /// let here = Arc::clone(&started);
     /// let pool = ThreadPool::builder()
-    ///     .threads(2)
+    ///     .num_threads(2)
     ///     .on_start(move |_| drop(here.wait()))
     ///     .wait_for_start(false)
     ///     .build()?;
@@ -490,7 +490,7 @@ impl<'h> Builder<'h> {
     /// the process, those too that exist, and cannot be undone. A pool that exists may make a few
     /// barriers still: to take tasks of workers that have not come to their queues since. So if the
     /// filter kills, build the first pool with this. The environment variable `POACH_BARRIER` does
-    /// the same if it is `off`; if it is neither that nor `on` nor empty, [`build`](Builder::build)
+    /// the same if it is `off`; if it is neither that nor `on` nor empty, [`build`](ThreadPoolBuilder::build)
     /// returns [`BuildError::Environment`].
     ///
     /// A filter that comes without this does no harm either, if it returns an error, but for tasks
@@ -499,7 +499,7 @@ impl<'h> Builder<'h> {
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// let pool = poach::ThreadPool::builder().threads(2).without_barrier().build()?;
+    /// let pool = poach::ThreadPool::builder().num_threads(2).without_barrier().build()?;
     /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
     /// # Ok::<(), poach::BuildError>(())
     /// ```
@@ -513,16 +513,16 @@ impl<'h> Builder<'h> {
     /// # Errors
     ///
     /// [`BuildError::GlobalExists`] if there is one already: from an earlier call, or because the global pool has been
-    /// used. Else as [`build`](Builder::build).
+    /// used. Else as [`build`](ThreadPoolBuilder::build).
     pub fn build_global(self) -> Result<(), BuildError> {
         global::set(|| self.build())
     }
 }
 
 impl ThreadPool {
-    /// A pool with settings: [`Builder`].
-    pub fn builder<'h>() -> Builder<'h> {
-        Builder {
+    /// A pool with settings: [`ThreadPoolBuilder`].
+    pub fn builder<'h>() -> ThreadPoolBuilder<'h> {
+        ThreadPoolBuilder {
             threads: None,
             name: Box::new(|index| Some(format!("poach-{index}"))),
             stack_size: None,

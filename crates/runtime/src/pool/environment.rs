@@ -2,9 +2,9 @@
 //!
 //! | variable | what it says | where it is documented |
 //! |---|---|---|
-//! | `POACH_THREADS` | the number of threads | [`Builder::threads`](crate::Builder::threads) |
-//! | `POACH_BARRIER` | `off`: no process-wide barrier | [`Builder::without_barrier`](crate::Builder::without_barrier) |
-//! | `RUST_MIN_STACK` | bytes of call stack, if more than the default | [`Builder::stack_size`](crate::Builder::stack_size) |
+//! | `POACH_THREADS` | the number of threads | [`ThreadPoolBuilder::num_threads`](crate::ThreadPoolBuilder::num_threads) |
+//! | `POACH_BARRIER` | `off`: no process-wide barrier | [`ThreadPoolBuilder::without_barrier`](crate::ThreadPoolBuilder::without_barrier) |
+//! | `RUST_MIN_STACK` | bytes of call stack, if more than the default | [`ThreadPoolBuilder::stack_size`](crate::ThreadPoolBuilder::stack_size) |
 
 use std::env;
 use std::ffi::OsString;

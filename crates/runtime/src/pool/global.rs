@@ -6,19 +6,20 @@ use std::sync::OnceLock;
 use crossbeam_utils::atomic::AtomicCell;
 
 use super::build_error::BuildError;
-use super::{Builder, ThreadPool};
+use super::{ThreadPool, ThreadPoolBuilder};
 use crate::system::process::PerProcess;
 
 static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
 /// A word and no `OnceLock`, which a thread of the parent may be setting at a fork: the child would wait for it.
-static GLOBAL_BUILDER: AtomicCell<Option<fn() -> Builder<'static>>> = AtomicCell::new(None);
-const _: () = assert!(AtomicCell::<Option<fn() -> Builder<'static>>>::is_lock_free());
+static GLOBAL_BUILDER: AtomicCell<Option<fn() -> ThreadPoolBuilder<'static>>> =
+    AtomicCell::new(None);
+const _: () = assert!(AtomicCell::<Option<fn() -> ThreadPoolBuilder<'static>>>::is_lock_free());
 
 /// The global pool, which functions called outside any pool use. It is made at its first use, with the settings of
 /// [`set_global_builder`]'s function if there is one, and lasts as long as the program.
 ///
 /// A forked process makes a global pool of its own at *its* first use, in the same way. It does not know the settings that the parent has given to
-/// [`build_global`](Builder::build_global).
+/// [`build_global`](ThreadPoolBuilder::build_global).
 ///
 /// # Panics
 ///
@@ -72,13 +73,13 @@ pub(super) fn set(
 }
 
 /// Sets how the global pool is made when it is first used. Unlike
-/// [`build_global`](Builder::build_global), it starts no thread.
+/// [`build_global`](ThreadPoolBuilder::build_global), it starts no thread.
 ///
 /// ```
 /// # use poach_runtime as poach;
 /// use poach::{ThreadPool, current_num_threads, set_global_builder};
 ///
-/// set_global_builder(|| ThreadPool::builder().threads(3).name(|i| format!("solver {i}")))?;
+/// set_global_builder(|| ThreadPool::builder().num_threads(3).name(|i| format!("solver {i}")))?;
 /// assert_eq!(current_num_threads(), 3);
 /// assert!(set_global_builder(ThreadPool::builder).is_err()); // too late
 /// # Ok::<(), poach::BuildError>(())
@@ -87,7 +88,7 @@ pub(super) fn set(
 /// # Errors
 ///
 /// [`BuildError::GlobalExists`] if the pool has been made, or this function has been called.
-pub fn set_global_builder(builder: fn() -> Builder<'static>) -> Result<(), BuildError> {
+pub fn set_global_builder(builder: fn() -> ThreadPoolBuilder<'static>) -> Result<(), BuildError> {
     if global_if_made().is_some() {
         return Err(BuildError::GlobalExists);
     }

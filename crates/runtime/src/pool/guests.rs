@@ -74,7 +74,7 @@ mod tests {
     /// A guest is called by an interrupt and does not notice before it leaves.
     #[test]
     fn a_guest_that_leaves_takes_part_in_an_interrupt_that_has_called_it() {
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
                 let interrupter = threads.spawn(|| pool.interrupt(|| crate::join(|| 1, || 2)));

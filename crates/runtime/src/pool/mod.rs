@@ -14,7 +14,7 @@ use std::panic::{self, RefUnwindSafe, UnwindSafe};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle as ThreadHandle;
 
-pub use builder::Builder;
+pub use builder::ThreadPoolBuilder;
 pub use global::{global, global_if_made, set_global_builder};
 
 use build_error::BuildError;
@@ -31,7 +31,7 @@ use crate::worker::signal::Signal;
 /// A pool of workers.
 ///
 /// Dropping it lets the workers finish what was spawned, ends them, and waits for them. A pool that is dropped by one of its own workers, or was [told not to
-/// wait](Builder::join_on_drop), does not wait. Pools nest: a worker that calls into another pool works for its own pool while it waits.
+/// wait](ThreadPoolBuilder::join_on_drop), does not wait. Pools nest: a worker that calls into another pool works for its own pool while it waits.
 pub struct ThreadPool {
     pub(crate) shared: Arc<PoolShared>,
     guests: Guests,
@@ -63,7 +63,7 @@ impl ThreadPool {
     ///
     /// # Errors
     ///
-    /// As [`Builder::build`].
+    /// As [`ThreadPoolBuilder::build`].
     pub fn new() -> Result<ThreadPool, BuildError> {
         ThreadPool::builder().build()
     }
@@ -78,11 +78,11 @@ impl ThreadPool {
     }
 
     /// The length of an array that has an element for each [index](crate::current_thread_index) in this pool: [`threads`](ThreadPool::threads), and one
-    /// more for each [spare](Builder::spares) worker and each [thread from outside](Builder::callers) that can work for the pool at the same time.
+    /// more for each [spare](ThreadPoolBuilder::spares) worker and each [thread from outside](ThreadPoolBuilder::callers) that can work for the pool at the same time.
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// let pool = poach::ThreadPool::builder().threads(2).spares(1).build()?;
+    /// let pool = poach::ThreadPool::builder().num_threads(2).spares(1).build()?;
     /// let calls: Vec<_> = (0..pool.index_limit()).map(|_| std::sync::Mutex::new(0)).collect();
     /// pool.scope(|s| {
     ///     for _ in 0..10 {
@@ -103,7 +103,7 @@ impl ThreadPool {
     /// On one of this pool's own threads this is a plain call. On any other thread `f` is handed
     /// over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run),
     /// [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the calling
-    /// thread instead, while the pool has a place for it: see [`Builder::callers`].
+    /// thread instead, while the pool has a place for it: see [`ThreadPoolBuilder::callers`].
     ///
     /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller. One of them may want a lock that the caller holds. To hold a
     /// lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
@@ -121,7 +121,7 @@ impl ThreadPool {
 
     /// Runs `f` on the calling thread, with a [`Worker`] of this pool, and returns its result.
     ///
-    /// A thread that is no worker works for this pool until `f` returns, if the pool has a [place for another caller](Builder::callers); otherwise it hands `f` over, as
+    /// A thread that is no worker works for this pool until `f` returns, if the pool has a [place for another caller](ThreadPoolBuilder::callers); otherwise it hands `f` over, as
     /// [`install`](ThreadPool::install) does. On a worker of this pool this is
     /// a plain call. A worker of another pool hands `f` over, as [`install`](ThreadPool::install) does.
     ///

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle as ThreadHandle};
 
 use crate::pool::build_error::BuildError;
 use crate::pool::gate::Place;
-use crate::pool::{Builder, ThreadPool, environment};
+use crate::pool::{ThreadPool, ThreadPoolBuilder, environment};
 use crate::shared::handlers::IndexHandler;
 use crate::shared::waiting::CallStack;
 use crate::shared::{PoolShared, Spawns};
@@ -32,7 +32,7 @@ impl NewWorker {
     }
 }
 
-/// A worker that needs a thread: the argument of a [`Builder::spawn_handler`].
+/// A worker that needs a thread: the argument of a [`ThreadPoolBuilder::spawn_handler`].
 ///
 /// The handler must start a thread that calls [`run`](ThreadBuilder::run). If it drops this value instead, broadcasts and interrupts of the pool
 /// wait for ever.
@@ -54,7 +54,7 @@ impl ThreadBuilder {
         self.slot.index
     }
 
-    /// The name that the pool's builder has for the thread, unless it is to be [unnamed](Builder::unnamed).
+    /// The name that the pool's builder has for the thread, unless it is to be [unnamed](ThreadPoolBuilder::unnamed).
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -150,15 +150,15 @@ fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
     dispose(shared);
 }
 
-impl<'h> Builder<'h> {
+impl<'h> ThreadPoolBuilder<'h> {
     /// How many spare threads the pool has, which work while regular ones are in [`blocking`](crate::blocking()): by default none. They are started with the
-    /// others, and sleep. [`build`](Builder::build) refuses more than [`MAX_THREADS`](crate::MAX_THREADS) threads, the regular ones included.
+    /// others, and sleep. [`build`](ThreadPoolBuilder::build) refuses more than [`MAX_THREADS`](crate::MAX_THREADS) threads, the regular ones included.
     pub fn spares(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
     }
 
-    /// Makes the thread that calls [`build`](Builder::build) worker 0 of the pool, for ever.
+    /// Makes the thread that calls [`build`](ThreadPoolBuilder::build) worker 0 of the pool, for ever.
     ///
     /// The thread runs tasks of the pool only while it waits in a call, or [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
     /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns meanwhile, if there are any. Start and exit handlers are not called for this thread. Its part of
@@ -173,17 +173,17 @@ impl<'h> Builder<'h> {
         self
     }
 
-    /// Has `handler` start the workers' threads. [`build`](Builder::build) calls it once for each worker, in
+    /// Has `handler` start the workers' threads. [`build`](ThreadPoolBuilder::build) calls it once for each worker, in
     /// the order of their indices, on the thread that builds. It may borrow what outlives that call.
     ///
     /// The pool cannot wait for such threads, so when it is dropped they end in their own time. With
-    /// [`pin`](Builder::pin), `build` waits until all of them run.
+    /// [`pin`](ThreadPoolBuilder::pin), `build` waits until all of them run.
     ///
     /// ```
     /// # use poach_runtime as poach;
     /// let mut threads = Vec::new();
     /// let pool = poach::ThreadPool::builder()
-    ///     .threads(2)
+    ///     .num_threads(2)
     ///     .spawn_handler(|worker| {
     ///         let name = worker.name().unwrap_or("worker").to_owned();
     ///         threads.push(std::thread::Builder::new().name(name).spawn(|| worker.run())?);
@@ -216,7 +216,7 @@ impl<'h> Builder<'h> {
     ///
     /// thread_local!(static SEED: Cell<u64> = const { Cell::new(0) });
     /// let seed = 42;
-    /// let seen = poach::ThreadPool::builder().threads(2).build_scoped(
+    /// let seen = poach::ThreadPool::builder().num_threads(2).build_scoped(
     ///     |worker| {
     ///         SEED.set(seed); // borrowed
     ///         worker.run();
@@ -229,7 +229,7 @@ impl<'h> Builder<'h> {
     ///
     /// # Errors
     ///
-    /// As [`build`](Builder::build).
+    /// As [`build`](ThreadPoolBuilder::build).
     ///
     /// # Panics
     ///

@@ -94,7 +94,7 @@ pub(crate) struct Parts {
     pub(crate) asleep: Range<usize>,
 }
 
-/// The order in which a worker runs the tasks that it has spawned: [`Builder::spawn_order`](crate::Builder::spawn_order).
+/// The order in which a worker runs the tasks that it has spawned: [`ThreadPoolBuilder::spawn_order`](crate::ThreadPoolBuilder::spawn_order).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SpawnOrder {
     /// The youngest first: the cache has what it needs, and the queue stays short.

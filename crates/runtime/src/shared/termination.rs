@@ -13,7 +13,7 @@
 //!
 //! So a thread that calls while another closes the pool either finds all workers there until its call is over, or is told that they have
 //! ended. The first is the case of a task of the pool; both occur on a thread that a pool
-//! [uses](crate::Builder::use_current_thread), and in start and exit handlers, which have no borrow of the pool.
+//! [uses](crate::ThreadPoolBuilder::use_current_thread), and in start and exit handlers, which have no borrow of the pool.
 //!
 //! A worker leaves with nothing in its own queue. A task of a scope that it has taken may have pushed others there, and nobody else may be able
 //! to take them.

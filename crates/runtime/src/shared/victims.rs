@@ -33,7 +33,7 @@ use crate::topology::Topology;
 const MAKERS_STACK: usize = 256 << 10;
 
 /// The order in which a worker looks at the others for something to steal:
-/// [`Builder::victims`](crate::Builder::victims).
+/// [`ThreadPoolBuilder::victims`](crate::ThreadPoolBuilder::victims).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Victims {

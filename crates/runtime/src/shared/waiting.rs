@@ -15,7 +15,7 @@
 //!
 //! In all of them a worker takes what no other can: calls to an interrupt, and its mail (broadcasts). The
 //! first three are the *restricted* waits. A random or a patient wait that would nest too deep, by
-//! [nesting](crate::Builder::nesting) or by its call stack, is a transitive one instead.
+//! [nesting](crate::ThreadPoolBuilder::nesting) or by its call stack, is a transitive one instead.
 //!
 //! That is what a join does. A scope, a handle, and a call into another pool wait for what may not have begun:
 //!
@@ -115,7 +115,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 use crate::pace::{DEEP_YIELDS, LONGEST_NAP, UNKNOWN_HALF_STACK};
 
 /// Which tasks a worker runs while it waits for the second half of its [`join`](crate::join), which another worker has stolen:
-/// [`Builder::waiting`](crate::Builder::waiting).
+/// [`ThreadPoolBuilder::waiting`](crate::ThreadPoolBuilder::waiting).
 ///
 /// These tasks run on top of the caller, on the same call stack. If the caller holds a lock that such a task wants, the task waits for ever for its own
 /// thread. So use [`Sleep`](Waiting::Sleep) in a program that holds locks across joins, or across waits for handles and calls, and make sure that the task that is
@@ -146,7 +146,7 @@ pub enum Waiting {
     /// section 4.3, after Wool.
     Transitive,
     /// As `Transitive`; if that finds nothing, any other task of the pool, unless the waits nest too deep:
-    /// [`Builder::nesting`](crate::Builder::nesting). Source: Lace, section 4.3.
+    /// [`ThreadPoolBuilder::nesting`](crate::ThreadPoolBuilder::nesting). Source: Lace, section 4.3.
     #[default]
     Random,
     /// As `Transitive` until that has found nothing for a millisecond; then as `Random`.

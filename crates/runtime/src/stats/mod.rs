@@ -13,7 +13,7 @@ use crate::stats::counters::Counters;
 #[non_exhaustive]
 pub struct WorkerStats {
     /// Tasks that it ran: spawned tasks, tasks from outside, regions of a
-    /// thread from outside (see [`Builder::callers`](crate::Builder::callers)), and second halves of joins that it stole. A
+    /// thread from outside (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)), and second halves of joins that it stole. A
     /// half that nobody stole is part of the task that forks, and is not counted.
     pub tasks: u64,
     /// How often it stole: the second half of a join, or half of another worker's spawned tasks.
@@ -107,7 +107,7 @@ impl Stats {
     }
 
     /// What threads from outside have done while they worked for the pool
-    /// ([`Builder::callers`](crate::Builder::callers)), all together.
+    /// ([`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)), all together.
     pub fn guests(&self) -> WorkerStats {
         self.guests
     }

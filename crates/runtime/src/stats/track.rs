@@ -44,7 +44,7 @@ pub enum Activity {
     /// [broadcast](crate::ThreadPool::broadcast).
     InjectedTask,
     /// Runs what a thread from outside calls, which is that thread: see
-    /// [`Builder::callers`](crate::Builder::callers).
+    /// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers).
     InPlace,
     /// Waits for something, and takes work meanwhile.
     Waiting,

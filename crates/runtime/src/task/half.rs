@@ -29,7 +29,7 @@ pub(crate) type Head = split::Head<Machine, DequeEvents>;
 ///     a + b
 /// }
 ///
-/// let pool = poach::ThreadPool::builder().threads(2).build()?;
+/// let pool = poach::ThreadPool::builder().num_threads(2).build()?;
 /// assert_eq!(pool.run(|worker| fib(worker, 20)), 6765);
 /// # Ok::<(), poach::BuildError>(())
 /// ```

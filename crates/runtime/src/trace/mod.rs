@@ -77,7 +77,7 @@ impl ThreadPool {
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// let pool = poach::ThreadPool::builder().threads(2).build()?;
+    /// let pool = poach::ThreadPool::builder().num_threads(2).build()?;
     /// let recording = pool.record(1000).unwrap();
     /// pool.install(|| poach::join(|| 1, || 2));
     /// let trace = recording.stop();

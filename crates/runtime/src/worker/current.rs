@@ -154,7 +154,7 @@ mod tests {
             begun.store(true, Ordering::Relaxed);
             until(&checked);
         };
-        let pool = crate::ThreadPool::builder().threads(2).build().unwrap();
+        let pool = crate::ThreadPool::builder().num_threads(2).build().unwrap();
         pool.install(|| {
             WorkerThread::with(|local| {
                 let local = local.unwrap();

@@ -524,7 +524,7 @@ mod tests {
     /// Once it has moved its count over, the opening worker counts in the word as all others do.
     #[test]
     fn who_has_folded_its_count_counts_in_the_word() {
-        let pool = crate::ThreadPool::builder().threads(1).build().unwrap();
+        let pool = crate::ThreadPool::builder().num_threads(1).build().unwrap();
         pool.install(|| {
             WorkerThread::with(|local| {
                 let local = local.unwrap();
@@ -544,7 +544,7 @@ mod tests {
 
     #[test]
     fn a_worker_that_waits_for_its_tasks_answers_a_call_first() {
-        let pool = crate::ThreadPool::builder().threads(1).build().unwrap();
+        let pool = crate::ThreadPool::builder().num_threads(1).build().unwrap();
         let ran = AtomicUsize::new(0);
         std::thread::scope(|threads| {
             let interrupter = pool.install(|| {

@@ -10,7 +10,7 @@ use poach_runtime::{ThreadPool, join, scope};
 const TASKS: u64 = if cfg!(miri) { 300 } else { 10_000 };
 
 fn on_a_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
-    ThreadPool::builder().threads(1).build().unwrap().install(f)
+    ThreadPool::builder().num_threads(1).build().unwrap().install(f)
 }
 
 /// How often tasks that capture so many bytes allocate, in a queue that has held as many before.
@@ -63,7 +63,7 @@ fn a_fork() {
 fn what_a_pool_takes_is_so_much_for_each_thread() {
     let step = if cfg!(miri) { 2 } else { 64 };
     let bytes = |threads| {
-        let build = || drop(ThreadPool::builder().threads(threads).build().unwrap());
+        let build = || drop(ThreadPool::builder().num_threads(threads).build().unwrap());
         allocation_counter::measure(build).bytes_total
     };
     // Other tests may have made what is made once in a process, or not.

@@ -20,7 +20,7 @@ fn each_pool(test: impl Fn(&ThreadPool)) {
     for threads in 1..=4 {
         for waiting in WAITS {
             for order in [SpawnOrder::Lifo, SpawnOrder::Fifo] {
-                let builder = ThreadPool::builder().threads(threads).waiting(waiting);
+                let builder = ThreadPool::builder().num_threads(threads).waiting(waiting);
                 test(&builder.spawn_order(order).build().unwrap());
             }
         }
@@ -172,7 +172,7 @@ fn who_waits_for_a_task_below_it_is_told() {
     };
     alone("who_waits_for_a_task_below_it_is_told", || {
         for waiting in WAITS {
-            let pool = ThreadPool::builder().threads(1).waiting(waiting).build().unwrap();
+            let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
             let (send, handle) = channel::<JoinHandle<()>>();
             let below = pool.spawn(move || {
                 let above = spawn(move || handle.recv().unwrap().join().unwrap());
@@ -197,7 +197,7 @@ fn who_waits_for_a_task_below_it_is_told() {
 /// the scope.
 #[test]
 fn a_scope_begins_nothing_that_is_older() {
-    let pool = ThreadPool::builder().threads(1).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).build().unwrap();
     let (send, order) = channel();
     let told = send.clone();
     let outer = pool.spawn(move || {

@@ -13,7 +13,7 @@ use poach_runtime::{
 };
 
 fn pool(threads: usize, spares: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).spares(spares).build().unwrap()
+    ThreadPool::builder().num_threads(threads).spares(spares).build().unwrap()
 }
 
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
@@ -27,12 +27,12 @@ fn without_spares_or_workers_it_is_a_call() {
 
 #[test]
 fn too_many_are_refused() {
-    let error = ThreadPool::builder().threads(MAX_THREADS).spares(1).build().unwrap_err();
+    let error = ThreadPool::builder().num_threads(MAX_THREADS).spares(1).build().unwrap_err();
     assert!(matches!(error, BuildError::Threads(own) if own == MAX_THREADS + 1), "{error}");
-    let error = ThreadPool::builder().threads(1).spares(usize::MAX).build().unwrap_err();
+    let error = ThreadPool::builder().num_threads(1).spares(usize::MAX).build().unwrap_err();
     assert!(matches!(error, BuildError::Threads(_)), "{error}");
     // With spare ones alone there would be no worker.
-    let error = ThreadPool::builder().threads(0).spares(3).build().unwrap_err();
+    let error = ThreadPool::builder().num_threads(0).spares(3).build().unwrap_err();
     assert!(matches!(error, BuildError::Threads(0)), "{error}");
 }
 

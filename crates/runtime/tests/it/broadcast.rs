@@ -13,7 +13,7 @@ use poach_runtime::{
 };
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 #[test]
@@ -89,7 +89,7 @@ fn a_spawned_one_outlives_its_caller_and_reports_panics() {
     let (tell, told) = mpsc::channel();
     let panics = tell.clone();
     let pool = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .on_panic(move |payload| panics.send(*payload.downcast::<&str>().unwrap()).unwrap())
         .build()
         .unwrap();

@@ -24,7 +24,7 @@ const TASKS: usize = if cfg!(miri) {
 
 fn pool(threads: usize) -> ThreadPool {
     // A small stack, so that the bound is met even with fewer tasks.
-    ThreadPool::builder().threads(threads).stack_size(1 << 20).build().unwrap()
+    ThreadPool::builder().num_threads(threads).stack_size(1 << 20).build().unwrap()
 }
 
 fn each(pool: &ThreadPool, task: impl Fn(usize) + Send + Sync) {
@@ -94,7 +94,7 @@ fn tasks_that_each_wait_for_the_one_before() {
 fn tasks_that_each_wait_for_the_one_before_and_take_nothing_else() {
     alone("tasks_that_each_wait_for_the_one_before_and_take_nothing_else", || {
         for threads in [2, 3, 4, 8] {
-            let builder = ThreadPool::builder().threads(threads).stack_size(1 << 20);
+            let builder = ThreadPool::builder().num_threads(threads).stack_size(1 << 20);
             chain(&builder.waiting(Waiting::Sleep).build().unwrap());
         }
     });
@@ -115,7 +115,8 @@ fn tasks_that_each_wait_in_another_pool() {
 fn tasks_that_each_wait_for_a_handle_in_blocking() {
     alone("tasks_that_each_wait_for_a_handle_in_blocking", || {
         for spares in [0, 1] {
-            let pool = ThreadPool::builder().threads(2).stack_size(1 << 20).spares(spares).build();
+            let pool =
+                ThreadPool::builder().num_threads(2).stack_size(1 << 20).spares(spares).build();
             let (pool, other) = (pool.unwrap(), pool_of_one());
             each(&pool, |i| assert_eq!(blocking(|| spawn(move || i).join()).unwrap(), i));
             if spares == 1 {
@@ -165,7 +166,7 @@ fn two_pools_that_call_each_other_go_on_past_the_bound() {
         if over { 0 } else { pools[0].install(|| call([pools[1], pools[0]])) + 1 }
     }
     alone("two_pools_that_call_each_other_go_on_past_the_bound", || {
-        let make = || ThreadPool::builder().threads(1).stack_size(STACK).build().unwrap();
+        let make = || ThreadPool::builder().num_threads(1).stack_size(STACK).build().unwrap();
         let (one, two) = (make(), make());
         assert!(one.install(|| call([&two, &one])) > 10);
     });
@@ -177,7 +178,7 @@ fn a_wait_that_takes_nothing_holds_a_lock_across_a_handle_and_a_call() {
     let q = pool(1);
     let free = || lock.try_lock().is_ok();
     for waiting in [Waiting::Sleep, Waiting::Random] {
-        let pool = ThreadPool::builder().threads(1).waiting(waiting).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
         let seen = AtomicUsize::new(0);
         let hold = |wait: &(dyn Fn() + Sync)| {
             pool.install(|| {

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use poach_runtime::{ThreadPool, join, scope, scope_fifo, spawn, spawn_fifo};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// An interpreter does less.

@@ -24,7 +24,7 @@ impl Drop for Bomb {
 }
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// All workers are there, and answer.
@@ -229,7 +229,7 @@ fn a_task_that_is_dropped_with_its_pool_ends_no_worker() {
         let (told, ended) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let counter = Arc::clone(&ended);
         let pool = ThreadPool::builder()
-            .threads(1)
+            .num_threads(1)
             .on_panic(counts(&told))
             .on_exit(move |_| _ = counter.fetch_add(1, Ordering::SeqCst))
             .build()
@@ -256,7 +256,7 @@ fn handlers_that_panic_end_no_worker() {
     alone("handlers_that_panic_end_no_worker", || {
         let told = Arc::new(AtomicUsize::new(0));
         let pool = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .on_exit(|_| panic_any(Bomb))
             .on_panic(counts(&told))
             .build()
@@ -275,7 +275,7 @@ fn a_start_handler_that_panics_is_told_and_leaves_no_pool() {
     alone("a_start_handler_that_panics_is_told_and_leaves_no_pool", || {
         let told = Arc::new(AtomicUsize::new(0));
         for handled in [true, false] {
-            let mut builder = ThreadPool::builder().threads(3).on_start(|index| {
+            let mut builder = ThreadPool::builder().num_threads(3).on_start(|index| {
                 if index == 1 {
                     panic_any(Bomb);
                 }
@@ -295,7 +295,7 @@ fn a_start_handler_that_nobody_waits_for_panics_and_its_worker_works() {
     alone("a_start_handler_that_nobody_waits_for_panics_and_its_worker_works", || {
         let told = Arc::new(AtomicUsize::new(0));
         let pool = ThreadPool::builder()
-            .threads(3)
+            .num_threads(3)
             .on_start(|_| panic_any(Bomb))
             .wait_for_start(false)
             .on_panic(counts(&told))
@@ -319,7 +319,7 @@ fn handlers_whose_destructors_panic_leave_no_thread_behind() {
         let (tell, dropped) = mpsc::channel();
         let loud = Loud(tell);
         let pool = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .on_exit(move |_| _ = &loud)
             .spawn_handler(|worker| thread::Builder::new().spawn(|| worker.run()).map(drop))
             .build()
@@ -341,14 +341,14 @@ fn a_name_or_a_spawn_handler_that_panics_leaves_no_thread_behind() {
         };
         ends_with_a_bomb(|| {
             ThreadPool::builder()
-                .threads(3)
+                .num_threads(3)
                 .on_exit(count(&ended))
                 .name(|index| if index < 2 { "a".into() } else { panic_any(Bomb) })
                 .build()
         });
         assert_eq!(ended.load(Ordering::SeqCst), 2);
         ends_with_a_bomb(|| {
-            ThreadPool::builder().threads(3).spawn_handler(|_| panic_any(Bomb)).build()
+            ThreadPool::builder().num_threads(3).spawn_handler(|_| panic_any(Bomb)).build()
         });
     });
 }

@@ -13,7 +13,7 @@ use std::thread::{self, Thread};
 use poach_runtime::{JoinHandle, ThreadPool, spawn};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// Wakes a thread, and counts how often.
@@ -225,7 +225,7 @@ fn a_waker_that_panics_harms_nobody() {
     }
     let (tell, told) = mpsc::channel();
     let pool = ThreadPool::builder()
-        .threads(1)
+        .num_threads(1)
         .on_panic(move |payload| tell.send(*payload.downcast::<&str>().unwrap()).unwrap())
         .build()
         .unwrap();

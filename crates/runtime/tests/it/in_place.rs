@@ -11,7 +11,7 @@ use std::thread;
 use poach_runtime::{Scope, ThreadPool, current_thread_index, in_place_scope, in_place_scope_fifo};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 #[test]

@@ -15,7 +15,7 @@ use poach_runtime::{
 };
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };

@@ -12,7 +12,7 @@ use poach_runtime::{ThreadPool, Worker, join};
 use send_wrapper::SendWrapper;
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 fn message(payload: &(dyn std::any::Any + Send)) -> &'static str {
@@ -228,7 +228,7 @@ fn a_full_task_stack_panics_and_says_why() {
     fn down(mut worker: Worker<'_>, depth: u32) -> u32 {
         if depth == 0 { 0 } else { 1 + worker.join(|w| down(w, depth - 1), |_| ()).0 }
     }
-    let pool = ThreadPool::builder().threads(2).task_stack(100).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).task_stack(100).build().unwrap();
     assert_eq!(pool.run(|w| down(w, 100)), 100);
     let drops = AtomicUsize::new(0);
     let result = catch_unwind(AssertUnwindSafe(|| {
@@ -259,7 +259,7 @@ fn what_the_half_captures_that_a_full_stack_refuses_is_dropped() {
         let inner = Arc::clone(kept);
         worker.join(move |w| deep::<WORDS>(w, &inner), move |_| drop((mine, large)));
     }
-    let pool = ThreadPool::builder().threads(1).task_stack(20).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).task_stack(20).build().unwrap();
     for deep in [deep::<0>, deep::<16>] {
         let kept = Arc::new(());
         let refused = catch_unwind(AssertUnwindSafe(|| pool.run(|worker| deep(worker, &kept))));

@@ -15,10 +15,10 @@ use poach_runtime::{
 #[test]
 fn it_is_configured_once() {
     // Whoever is first: this call, or the tests beside it that use the pool.
-    let _ = ThreadPool::builder().threads(2).build_global();
-    let error = ThreadPool::builder().threads(2).build_global().unwrap_err();
+    let _ = ThreadPool::builder().num_threads(2).build_global();
+    let error = ThreadPool::builder().num_threads(2).build_global().unwrap_err();
     assert!(matches!(error, BuildError::GlobalExists));
-    let late = set_global_builder(|| ThreadPool::builder().threads(usize::MAX)).unwrap_err();
+    let late = set_global_builder(|| ThreadPool::builder().num_threads(usize::MAX)).unwrap_err();
     assert!(matches!(late, BuildError::GlobalExists));
     assert_eq!(global().install(current_num_threads), global().threads());
     assert!(poach_runtime::global_if_made().is_some());

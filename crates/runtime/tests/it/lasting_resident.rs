@@ -20,7 +20,7 @@ fn a_pool_uses_the_thread_that_builds_it() {
     // Each on a thread of its own: it never leaves its pool.
     thread::spawn(|| {
         let (send, started) = mpsc::channel();
-        let builder = ThreadPool::builder().threads(2).use_current_thread();
+        let builder = ThreadPool::builder().num_threads(2).use_current_thread();
         let pool = builder.on_start(move |index| send.send(index).unwrap()).build().unwrap();
         assert_eq!((started.recv(), started.try_recv().ok()), (Ok(1), None), "no handler here");
         assert_eq!((current_thread_index(), current_num_threads()), (Some(0), 2));
@@ -29,7 +29,7 @@ fn a_pool_uses_the_thread_that_builds_it() {
         let answers = broadcast(|context| (context.index(), thread::current().id() == here));
         assert_eq!(answers, [(0, true), (1, false)]);
         assert_eq!(join(|| 1, || scope(|_| 2)), (1, 2));
-        let error = ThreadPool::builder().threads(1).use_current_thread().build().unwrap_err();
+        let error = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap_err();
         assert!(matches!(error, BuildError::CurrentThreadInPool), "{error}");
         assert!(error.to_string().contains("another thread"), "{error}");
         let left = spawn(|| 5);
@@ -44,7 +44,7 @@ fn a_pool_uses_the_thread_that_builds_it() {
     .join()
     .unwrap();
     thread::spawn(|| {
-        let pool = ThreadPool::builder().threads(1).use_current_thread().build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap();
         let done = pool.spawn(|| 1);
         assert_eq!(pool.interrupt(|| join(|| 2, || 3)), (2, 3));
         assert!(!done.is_finished(), "nobody else works here");
@@ -59,7 +59,7 @@ fn a_pool_uses_the_thread_that_builds_it() {
 #[test]
 fn a_pool_that_is_dropped_runs_what_its_one_thread_has_left() {
     let ran = thread::spawn(|| {
-        let pool = ThreadPool::builder().threads(1).use_current_thread().build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap();
         let left = spawn(|| 5);
         drop(pool);
         left.is_finished()
@@ -72,7 +72,7 @@ fn a_pool_that_is_dropped_runs_what_its_one_thread_has_left() {
 #[test]
 fn tasks_of_a_thread_that_the_pool_uses_begin_though_it_waits() {
     thread::spawn(|| {
-        let pool = ThreadPool::builder().threads(2).use_current_thread().build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).use_current_thread().build().unwrap();
         for round in 0..if cfg!(miri) { 2 } else { 100 } {
             let tasks = [2, 3, 8, 100][round % 4];
             let (sender, receiver) = mpsc::channel();
@@ -142,7 +142,7 @@ fn what_a_thread_that_a_pool_uses_calls_while_another_drops_the_pool_ends() {
             in_time(move || {
                 let ended = Arc::new(AtomicBool::new(false));
                 let has_ended = Arc::clone(&ended);
-                let builder = ThreadPool::builder().threads(3).waiting(waiting);
+                let builder = ThreadPool::builder().num_threads(3).waiting(waiting);
                 let pool = builder.use_current_thread().build().unwrap();
                 call();
                 let dropper = thread::spawn(move || {

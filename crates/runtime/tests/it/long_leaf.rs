@@ -48,7 +48,7 @@ fn three_behind_a_leaf(mut w: Worker<'_>) {
 
 #[test]
 fn private_tasks_of_a_busy_owner_are_run_by_others() {
-    let pool = ThreadPool::builder().threads(2).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
     for _ in 0..20 {
         pool.run(three_behind_a_leaf);
     }
@@ -60,7 +60,7 @@ fn private_tasks_of_a_busy_owner_are_run_by_others() {
 fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
     let rounds = if cfg!(miri) { 5 } else { 300 };
     for callers_work in [true, false] {
-        let pool = ThreadPool::builder().threads(2).callers_work(callers_work).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).callers_work(callers_work).build().unwrap();
         for round in 0..rounds {
             // Somebody is awake, for a time that depends on the round; then serves this thread.
             drop(pool.spawn(|| ()));
@@ -80,7 +80,7 @@ fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
 /// them, at times in the person of the caller.
 #[test]
 fn a_visit_to_a_thief_leaves_nothing_behind_a_leaf() {
-    let pool = ThreadPool::builder().threads(2).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
     let over = AtomicBool::new(false);
     thread::scope(|scope| {
         scope.spawn(|| {
@@ -118,7 +118,7 @@ fn nest(mut w: Worker<'_>, depth: usize, runs: &[AtomicUsize], nap: u64) {
 
 #[test]
 fn exposed_tasks_run_once_whether_the_owner_comes_back_or_not() {
-    let pool = ThreadPool::builder().threads(3).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(3).build().unwrap();
     for round in 0..if cfg!(miri) { 20 } else { 200_u64 } {
         let runs: [AtomicUsize; 8] = Default::default();
         pool.run(|w| nest(w, 0, &runs, round * 7 % 400));
@@ -130,7 +130,7 @@ fn exposed_tasks_run_once_whether_the_owner_comes_back_or_not() {
 /// takes as long: nobody looks for work, and the third sleeps.
 #[test]
 fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
-    let pool = ThreadPool::builder().threads(3).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(3).build().unwrap();
     for _ in 0..if cfg!(miri) { 3 } else { 30 } {
         let ended = AtomicUsize::new(0);
         let wait = || assert!(wait_for(|| ended.load(Ordering::SeqCst) == 2));

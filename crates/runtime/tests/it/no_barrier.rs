@@ -35,7 +35,7 @@ fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
         #[cfg(not(miri))]
         filtered::filter(filtered::Answer::Refused);
         assert!(!Machine::asymmetric());
-        let pool = ThreadPool::builder().threads(threads).spares(spares).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(threads).spares(spares).build().unwrap();
         for _ in 0..ROUNDS {
             pool.install(body);
         }
@@ -45,7 +45,7 @@ fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
 /// As [`refused`], where the filter comes once the pool has worked. (Miri has no filter; there this is `refused`.)
 fn lost(test: &str, threads: usize, body: fn()) {
     alone(test, || {
-        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(threads).build().unwrap();
         // With forks and tasks of every worker, whose stacks and queues so go without fences, where there is a barrier.
         pool.install(|| {
             broadcast(|_| join(|| spawn(|| 1).join().unwrap(), || scope(|s| s.spawn(|_| ()))));
@@ -72,7 +72,7 @@ fn lost(test: &str, threads: usize, body: fn()) {
 /// to its deque meanwhile.
 fn switched_off<W: FnOnce()>(test: &str, push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send) {
     alone(test, || {
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         let (made, free) = (Barrier::new(2), Barrier::new(2));
         let pushes = || {
             let switch_off = || {
@@ -188,7 +188,7 @@ fn the_worker_runs_what_a_caller_spawns_within() {
     alone("the_worker_runs_what_a_caller_spawns_within", || {
         #[cfg(not(miri))]
         filtered::filter(filtered::Answer::Refused);
-        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
         for _ in 0..ROUNDS {
             let (send, receive) = mpsc::channel();
             pool.scope(move |s| {
@@ -212,7 +212,7 @@ fn a_spare_goes_back_with_nothing_in_its_queue() {
     alone("a_spare_goes_back_with_nothing_in_its_queue", || {
         #[cfg(not(miri))]
         filtered::filter(filtered::Answer::Refused);
-        let pool = ThreadPool::builder().threads(1).spares(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).spares(1).build().unwrap();
         let (send, left) = mpsc::channel();
         let (tell, spawned) = mpsc::channel();
         let (go, is_back) = mpsc::channel();
@@ -248,7 +248,7 @@ fn a_worker_leaves_nothing_in_its_queue_when_its_pool_ends() {
         let (tell, has_run) = mpsc::channel();
         let has_run = Mutex::new(has_run);
         let pool = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .use_current_thread()
             .on_exit(move |_| has_run.lock().unwrap().recv().unwrap())
             .build()
@@ -341,7 +341,7 @@ fn others_run_what_a_worker_forks_after_a_late_filter() {
 fn a_variable_that_says_neither_on_nor_off_is_refused() {
     const REFUSAL: &str = "POACH_BARRIER=nonsense is neither `on` nor `off`";
     if std::env::var("POACH_BARRIER").is_ok_and(|value| value == "nonsense") {
-        let refused = ThreadPool::builder().threads(1).build();
+        let refused = ThreadPool::builder().num_threads(1).build();
         assert_eq!(refused.err().map(|error| error.to_string()).as_deref(), Some(REFUSAL));
         join(|| println!("the program goes on"), || ());
         return;

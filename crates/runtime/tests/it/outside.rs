@@ -10,8 +10,8 @@ use std::thread::{self, ThreadId};
 use std::time::Duration;
 
 use poach_runtime::{
-    BuildError, Builder, ThreadPool, Waiting, Yield, current_thread_index, join, yield_local,
-    yield_now,
+    BuildError, ThreadPool, ThreadPoolBuilder, Waiting, Yield, current_thread_index, join,
+    yield_local, yield_now,
 };
 
 /// Calls of each kind: those that went astray did so in one of a few.
@@ -25,7 +25,7 @@ thread_local! {
 }
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).on_start(|index| OWN.set(index + 1)).build().unwrap()
+    ThreadPool::builder().num_threads(threads).on_start(|index| OWN.set(index + 1)).build().unwrap()
 }
 
 /// The pool's workers sleep, or have just worked, or are at work.
@@ -94,7 +94,7 @@ fn what_is_installed_has_the_stack_that_the_pool_was_built_with() {
         let frame = std::hint::black_box([levels as u8; 8 << 10]);
         if levels == 0 { 0 } else { deep(levels - 1) + usize::from(frame[0] == levels as u8) }
     }
-    let pool = ThreadPool::builder().threads(2).stack_size(256 << 20).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).stack_size(256 << 20).build().unwrap();
     // 128 MiB, more than any thread has that asks for no stack.
     in_all_states(&pool, || pool.install(|| ()));
     for _ in 0..4 {
@@ -104,7 +104,7 @@ fn what_is_installed_has_the_stack_that_the_pool_was_built_with() {
 
 #[test]
 fn a_builder_that_says_so_has_everything_on_the_pools_threads() {
-    let builder = ThreadPool::builder().threads(2).callers_work(false);
+    let builder = ThreadPool::builder().num_threads(2).callers_work(false);
     let pool = builder.on_start(|index| OWN.set(index + 1)).build().unwrap();
     in_all_states(&pool, || {
         assert_ne!(pool.join(|| OWN.get(), || ()).0, 0);
@@ -116,7 +116,7 @@ fn a_builder_that_says_so_has_everything_on_the_pools_threads() {
 #[test]
 fn halves_that_are_handed_over_have_migrated() {
     let migrated = |pool: &ThreadPool| pool.join_context(|a| a.migrated(), |b| b.migrated());
-    let build = |callers| ThreadPool::builder().threads(1).callers(callers).build().unwrap();
+    let build = |callers| ThreadPool::builder().num_threads(1).callers(callers).build().unwrap();
     assert_eq!(migrated(&build(0)), (true, true));
     assert_eq!(migrated(&build(1)), (false, false));
     // Within the pool they have come from its own thread.
@@ -156,10 +156,10 @@ fn more_callers_than_there_are_places_are_handed_over() {
 }
 
 /// Of the calls that 16 threads make at once: how many ran on another thread than the caller, and how many of those on none of the pool's.
-fn astray(builder: Builder<'_>) -> (usize, usize) {
+fn astray(builder: ThreadPoolBuilder<'_>) -> (usize, usize) {
     const CALLERS: usize = 16;
     const EACH: usize = if cfg!(miri) { 3 } else { 100 };
-    let pool = builder.threads(2).on_start(|index| OWN.set(index + 1)).build().unwrap();
+    let pool = builder.num_threads(2).on_start(|index| OWN.set(index + 1)).build().unwrap();
     let (elsewhere, strangers) = (AtomicUsize::new(0), AtomicUsize::new(0));
     let together = Barrier::new(CALLERS);
     thread::scope(|threads| {
@@ -201,9 +201,9 @@ fn as_many_callers_as_the_builder_says_stay_on_their_threads() {
 
 #[test]
 fn places_for_more_callers_than_a_pool_can_have_are_refused() {
-    assert_eq!(ThreadPool::builder().threads(1).callers(20).build().unwrap().index_limit(), 21);
+    assert_eq!(ThreadPool::builder().num_threads(1).callers(20).build().unwrap().index_limit(), 21);
     for callers in [21, usize::MAX] {
-        let error = ThreadPool::builder().threads(1).callers(callers).build().unwrap_err();
+        let error = ThreadPool::builder().num_threads(1).callers(callers).build().unwrap_err();
         assert!(matches!(error, BuildError::Callers(number) if number == callers), "{error}");
         assert!(error.to_string().ends_with("use 0 to 20"), "{error}");
     }
@@ -360,7 +360,7 @@ fn a_caller_that_yields_runs_its_own_tasks_and_no_others() {
 #[test]
 fn a_wait_begins_no_task_on_a_caller_or_in_another_pool() {
     let still = |threads| {
-        let builder = ThreadPool::builder().threads(threads).waiting(Waiting::Sleep);
+        let builder = ThreadPool::builder().num_threads(threads).waiting(Waiting::Sleep);
         builder.on_start(|index| OWN.set(index + 1)).build().unwrap()
     };
     let (pool, other) = (still(1), still(1));

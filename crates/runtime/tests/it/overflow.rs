@@ -41,7 +41,7 @@ fn assert_names(text: &str, thread: &str) {
 
 #[test]
 fn a_worker_of_the_pools_own() {
-    let pool = || ThreadPool::builder().threads(1).stack_size(256 << 10).build().unwrap();
+    let pool = || ThreadPool::builder().num_threads(1).stack_size(256 << 10).build().unwrap();
     if let Some(text) = message("a_worker_of_the_pools_own", || {
         pool().spawn(|| scope(|s| s.spawn(|_| _ = black_box(deep(1 << 18))))).join().unwrap();
     }) {
@@ -53,7 +53,7 @@ fn a_worker_of_the_pools_own() {
 fn a_worker_by_another_name_on_a_handlers_thread() {
     if let Some(text) = message("a_worker_by_another_name_on_a_handlers_thread", || {
         let pool = ThreadPool::builder()
-            .threads(1)
+            .num_threads(1)
             .name(|index| format!("hired hand {index}"))
             .spawn_handler(|worker| {
                 let thread = thread::Builder::new().name(worker.name().unwrap().into());
@@ -69,6 +69,6 @@ fn a_worker_by_another_name_on_a_handlers_thread() {
 
 #[test]
 fn enough_stack_is_no_overflow() {
-    let pool = ThreadPool::builder().threads(1).stack_size(64 << 20).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).stack_size(64 << 20).build().unwrap();
     assert!(pool.spawn(|| deep(1000)).join().unwrap() > 1000);
 }

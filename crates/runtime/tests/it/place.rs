@@ -18,7 +18,7 @@ fn processors(threads: usize, placement: impl Into<Placement>) -> Vec<Vec<usize>
     let seen = Arc::new(Mutex::new(vec![Vec::new(); threads]));
     let places = Arc::clone(&seen);
     let pool = ThreadPool::builder()
-        .threads(threads)
+        .num_threads(threads)
         .pin(placement)
         .on_start(move |index| {
             let set = rustix::thread::sched_getaffinity(None).unwrap();
@@ -49,18 +49,19 @@ fn workers_run_where_the_topology_places_them() {
 
 #[test]
 fn what_cannot_be_is_refused_and_says_why() {
-    let build = |placement: Placement| ThreadPool::builder().threads(2).pin(placement).build();
+    let build = |placement: Placement| ThreadPool::builder().num_threads(2).pin(placement).build();
     let error = build(Placement::On(vec![1_000_000])).unwrap_err();
     assert!(matches!(error, BuildError::Topology(TopologyError::Unknown { id: 1_000_000, .. })));
     assert!(error.to_string().contains("processor 1000000"), "{error}");
     let error = build(Placement::On(Vec::new())).unwrap_err();
     assert!(matches!(error, BuildError::Topology(TopologyError::NoProcessor)), "{error}");
-    let error = ThreadPool::builder().threads(2).victims(Victims::Nearest).build().unwrap_err();
+    let error = ThreadPool::builder().num_threads(2).victims(Victims::Nearest).build().unwrap_err();
     assert!(matches!(error, BuildError::NearestUnpinned), "{error}");
     assert!(error.to_string().contains("pin them"), "{error}");
     // A topology of another machine: the system knows no such processor.
     let elsewhere = Topology::flat(&[1020]).unwrap();
-    let error = ThreadPool::builder().threads(1).pin(true).topology(elsewhere).build().unwrap_err();
+    let error =
+        ThreadPool::builder().num_threads(1).pin(true).topology(elsewhere).build().unwrap_err();
     assert!(matches!(error, BuildError::Pin(_)), "{error}");
 }
 
@@ -76,7 +77,8 @@ fn pools_work_in_every_placement_and_order() {
     }
     for placement in [Placement::Anywhere, Placement::Compact, Placement::Scatter] {
         for victims in [Victims::Random, Victims::Nearest] {
-            let builder = ThreadPool::builder().threads(4).pin(placement.clone()).victims(victims);
+            let builder =
+                ThreadPool::builder().num_threads(4).pin(placement.clone()).victims(victims);
             match builder.build() {
                 Ok(pool) => assert_eq!(pool.install(|| sum(0, 20_000)), 199_990_000),
                 Err(error) => assert!(
@@ -90,7 +92,7 @@ fn pools_work_in_every_placement_and_order() {
 
 #[test]
 fn a_spare_is_not_bound() {
-    let pool = ThreadPool::builder().threads(1).spares(1).pin(true).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).spares(1).pin(true).build().unwrap();
     let bound = || rustix::thread::sched_getaffinity(None).unwrap().count() as usize;
     let (mine, spares) = pool.install(|| {
         let (send, receive) = mpsc::channel();
@@ -103,17 +105,17 @@ fn a_spare_is_not_bound() {
 
 #[test]
 fn a_pinned_pool_has_no_places_for_callers() {
-    let pinned = || ThreadPool::builder().threads(2).pin(true);
+    let pinned = || ThreadPool::builder().num_threads(2).pin(true);
     assert_eq!(pinned().build().unwrap().index_limit(), 2);
     assert_eq!(pinned().callers(3).build().unwrap().index_limit(), 5);
-    assert_eq!(ThreadPool::builder().threads(2).build().unwrap().index_limit(), 6);
+    assert_eq!(ThreadPool::builder().num_threads(2).build().unwrap().index_limit(), 6);
 }
 
 #[test]
 fn a_pinned_pool_waits_until_its_handlers_threads_run() {
     let running = Arc::new(Mutex::new(Vec::new()));
     let pool = ThreadPool::builder()
-        .threads(3)
+        .num_threads(3)
         .pin(true)
         .spawn_handler(|worker| {
             let running = Arc::clone(&running);

@@ -17,12 +17,12 @@ use poach_runtime::{
 };
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 #[test]
 fn a_pool_without_a_thread_is_refused() {
-    let error = ThreadPool::builder().threads(0).build().unwrap_err();
+    let error = ThreadPool::builder().num_threads(0).build().unwrap_err();
     assert!(matches!(error, BuildError::Threads(0)), "{error}");
 }
 
@@ -30,10 +30,11 @@ fn a_pool_without_a_thread_is_refused() {
 fn more_threads_than_a_pool_can_have_are_refused() {
     for threads in [MAX_THREADS + 1, usize::MAX] {
         let started = AtomicUsize::new(0);
-        let builder = ThreadPool::builder().threads(threads).task_stack(16).spawn_handler(|_| {
-            started.fetch_add(1, Ordering::SeqCst);
-            Ok(())
-        });
+        let builder =
+            ThreadPool::builder().num_threads(threads).task_stack(16).spawn_handler(|_| {
+                started.fetch_add(1, Ordering::SeqCst);
+                Ok(())
+            });
         let error = builder.build().unwrap_err();
         assert!(matches!(error, BuildError::Threads(number) if number == threads), "{error}");
         assert!(error.to_string().ends_with("use 1 to 1024, spare ones included"), "{error}");
@@ -45,10 +46,11 @@ fn more_threads_than_a_pool_can_have_are_refused() {
 #[cfg(not(miri))] // which allocates for every worker
 fn as_many_threads_as_a_pool_can_have_are_started() {
     let mut wanted = 0;
-    let builder = ThreadPool::builder().threads(MAX_THREADS).task_stack(16).spawn_handler(|_| {
-        wanted += 1;
-        Ok(())
-    });
+    let builder =
+        ThreadPool::builder().num_threads(MAX_THREADS).task_stack(16).spawn_handler(|_| {
+            wanted += 1;
+            Ok(())
+        });
     assert_eq!(builder.build().unwrap().threads(), MAX_THREADS);
     assert_eq!(wanted, MAX_THREADS);
 }
@@ -58,7 +60,7 @@ fn a_name_that_no_thread_can_have_is_refused_and_the_others_end() {
     let ended = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&ended);
     let error = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .name(|index| if index == 0 { "first".into() } else { "sec\0nd".into() })
         .join_on_drop(false)
         .on_exit(move |_| {
@@ -74,7 +76,7 @@ fn a_name_that_no_thread_can_have_is_refused_and_the_others_end() {
 #[test]
 fn a_task_stack_out_of_range_is_refused() {
     for slots in [0, usize::MAX] {
-        let error = ThreadPool::builder().threads(1).task_stack(slots).build().unwrap_err();
+        let error = ThreadPool::builder().num_threads(1).task_stack(slots).build().unwrap_err();
         assert!(matches!(error, BuildError::TaskStack(_)), "{error}");
     }
 }
@@ -86,7 +88,7 @@ fn a_thread_that_the_system_refuses_is_an_error_and_the_others_end() {
     let ended = Arc::new(AtomicUsize::new(0));
     let counter = Arc::clone(&ended);
     let error = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .stack_size(1 << 46)
         .on_exit(move |_| {
             _ = counter.fetch_add(1, Ordering::SeqCst);
@@ -103,7 +105,7 @@ fn threads_have_names_and_handlers_are_called_once_each() {
     let ended = Arc::new(Mutex::new(Vec::new()));
     let (starts, ends) = (Arc::clone(&started), Arc::clone(&ended));
     let pool = ThreadPool::builder()
-        .threads(3)
+        .num_threads(3)
         // Else a call may run here, under this thread's name.
         .callers_work(false)
         .name(|index| format!("poacher {index}"))
@@ -130,7 +132,7 @@ fn panics_without_a_receiver_go_to_the_handler() {
     let seen = Arc::new(Mutex::new(HashSet::new()));
     let handler = Arc::clone(&seen);
     let pool = ThreadPool::builder()
-        .threads(1)
+        .num_threads(1)
         .on_start(|_| _ = poach_runtime::spawn(|| -> () { panic!("started") }))
         .on_exit(|_| panic!("exit"))
         .on_panic(move |payload| {
@@ -198,7 +200,7 @@ fn dropping_a_pool_runs_what_was_spawned() {
 fn a_pool_dropped_by_its_own_worker_ends() {
     let (send, receive) = std::sync::mpsc::channel();
     let pool = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .on_exit(move |index| send.send(index).expect("the test is waiting"))
         .build()
         .unwrap();
@@ -233,7 +235,7 @@ fn many_pools_are_made_and_dropped() {
 #[test]
 #[cfg(all(target_os = "linux", not(miri)))] // Miri's threads run on no processor.
 fn pinned_workers_run_where_they_are_told() {
-    let pool = ThreadPool::builder().threads(2).pin(true).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).pin(true).build().unwrap();
     pool.install(|| {
         let set = rustix::thread::sched_getaffinity(None).unwrap();
         assert_eq!(set.count(), 1);
@@ -278,7 +280,7 @@ fn here() -> String {
 
 /// A pool whose threads all have this name.
 fn named(threads: usize, name: &'static str) -> ThreadPool {
-    ThreadPool::builder().threads(threads).name(|_| name.to_owned()).build().unwrap()
+    ThreadPool::builder().num_threads(threads).name(|_| name.to_owned()).build().unwrap()
 }
 
 #[test]
@@ -320,7 +322,7 @@ fn a_function_acts_on_the_pool_of_the_thread_that_calls_it() {
 #[test]
 fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
     // Without places for callers: else what is called here runs here.
-    let builder = ThreadPool::builder().threads(2).callers_work(false);
+    let builder = ThreadPool::builder().num_threads(2).callers_work(false);
     let pool = builder.name(|_| "own".to_owned()).build().unwrap();
     let (own, other) = ("own".to_owned(), named(1, "other"));
     let call = || {

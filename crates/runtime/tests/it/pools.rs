@@ -31,9 +31,9 @@ fn come_and_go() {
 }
 
 fn pools_within_pools(round: u64) {
-    let outer = ThreadPool::builder().threads(2).build().unwrap();
+    let outer = ThreadPool::builder().num_threads(2).build().unwrap();
     let sum = outer.install(|| {
-        let inner = ThreadPool::builder().threads(2).build().unwrap();
+        let inner = ThreadPool::builder().num_threads(2).build().unwrap();
         let (a, b) = join(|| inner.install(|| join(|| round, || 1)), || outer.install(|| 2));
         a.0 + a.1 + b
     });

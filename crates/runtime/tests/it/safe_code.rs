@@ -17,7 +17,7 @@ use poach_runtime::{JoinHandle, Priority, Scope, ThreadBuilder, ThreadPool, fore
 use crate::alone::alone;
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 fn is_whole(pool: &ThreadPool) {
@@ -127,7 +127,7 @@ fn a_detached_tasks_panic_is_always_told_and_its_task_is_waited_for() {
         let told = Arc::new(Mutex::new(Vec::new()));
         let tell = Arc::clone(&told);
         let pool = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .on_panic(move |payload| tell.lock().unwrap().push(*payload.downcast::<i32>().unwrap()))
             .build()
             .unwrap();
@@ -181,7 +181,7 @@ fn a_worker_that_comes_late_finds_its_pool_closed() {
         let kept: Arc<Mutex<Vec<ThreadBuilder>>> = Arc::default();
         let keep = Arc::clone(&kept);
         let inner = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .spawn_handler(move |worker| {
                 keep.lock().unwrap().push(worker);
                 Ok(())

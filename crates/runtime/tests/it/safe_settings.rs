@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use poach_runtime::topology::{Distance, Processor, Topology};
 use poach_runtime::trace::RecordError;
 use poach_runtime::{
-    Builder, JoinError, Placement, SpawnOrder, ThreadPool, Victims, Waiting, WorkerStats,
+    JoinError, Placement, SpawnOrder, ThreadPool, ThreadPoolBuilder, Victims, Waiting, WorkerStats,
 };
 
 use crate::alone::alone;
@@ -33,7 +33,7 @@ fn works(pool: &ThreadPool) {
 }
 
 /// What a builder makes works, or there is an error that says why not.
-fn made_or_refused(builder: Builder<'_>) -> bool {
+fn made_or_refused(builder: ThreadPoolBuilder<'_>) -> bool {
     match builder.build() {
         Ok(pool) => {
             works(&pool);
@@ -49,9 +49,9 @@ fn made_or_refused(builder: Builder<'_>) -> bool {
 #[test]
 fn a_pool_works_without_the_barrier_and_so_does_one_that_was_there_before() {
     alone("a_pool_works_without_the_barrier_and_so_does_one_that_was_there_before", || {
-        let before = ThreadPool::builder().threads(2).build().unwrap();
+        let before = ThreadPool::builder().num_threads(2).build().unwrap();
         works(&before);
-        let pool = ThreadPool::builder().threads(2).without_barrier().build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).without_barrier().build().unwrap();
         assert!(poach_memory::membarrier::is_refused());
         for _ in 0..10 {
             works(&pool);
@@ -63,9 +63,9 @@ fn a_pool_works_without_the_barrier_and_so_does_one_that_was_there_before() {
 #[test]
 fn settings_of_any_value() {
     alone("settings_of_any_value", || {
-        let some = || ThreadPool::builder().threads(2);
-        assert!(!made_or_refused(some().threads(0)));
-        assert!(!made_or_refused(some().threads(usize::MAX).spares(1)));
+        let some = || ThreadPool::builder().num_threads(2);
+        assert!(!made_or_refused(some().num_threads(0)));
+        assert!(!made_or_refused(some().num_threads(usize::MAX).spares(1)));
         assert!(!made_or_refused(some().spares(usize::MAX)));
         for forks in [0, usize::MAX] {
             assert!(!made_or_refused(some().task_stack(forks)));
@@ -124,7 +124,7 @@ fn a_topology_of_numbers() {
 
 #[test]
 fn counts_and_recordings_of_other_pools() {
-    let pool = |threads| ThreadPool::builder().threads(threads).build().unwrap();
+    let pool = |threads| ThreadPool::builder().num_threads(threads).build().unwrap();
     let (one, two) = (pool(1), pool(2));
     let stats = one.stats();
     works(&one);
@@ -147,8 +147,8 @@ fn counts_and_recordings_of_other_pools() {
 #[test]
 fn a_pool_for_those_outside_is_asked_for_outside_alone() {
     let (here, there) = (
-        ThreadPool::builder().threads(1).build().unwrap(),
-        ThreadPool::builder().threads(1).build().unwrap(),
+        ThreadPool::builder().num_threads(1).build().unwrap(),
+        ThreadPool::builder().num_threads(1).build().unwrap(),
     );
     let never = || panic!("a worker has a pool");
     let asked = here.install(|| poach_runtime::join_or(never, || 1, || 2));
@@ -176,7 +176,7 @@ fn a_pool_for_those_outside_is_asked_for_outside_alone() {
 #[test]
 fn detached_tasks_in_the_order_of_their_spawns() {
     let seen = Arc::new(Mutex::new(Vec::new()));
-    let pool = Arc::new(ThreadPool::builder().threads(1).build().unwrap());
+    let pool = Arc::new(ThreadPool::builder().num_threads(1).build().unwrap());
     let (push, own) = (Arc::clone(&seen), Arc::clone(&pool));
     pool.install(move || {
         for n in 0..10 {
@@ -195,7 +195,7 @@ fn detached_tasks_in_the_order_of_their_spawns() {
 
 #[test]
 fn how_a_task_may_have_ended() {
-    let pool = ThreadPool::builder().threads(1).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).build().unwrap();
     let error: JoinError = pool.spawn(|| -> u8 { panic!("loud") }).join().unwrap_err();
     assert!(error.is_panic() && !error.is_cancelled());
     let payload = error.into_panic();

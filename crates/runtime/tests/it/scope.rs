@@ -10,7 +10,7 @@ use std::thread;
 use poach_runtime::{Scope, ThreadPool, join, scope};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// An interpreter does less.

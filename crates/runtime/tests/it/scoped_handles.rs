@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use poach_runtime::{CancellationToken, JoinHandle, Scope, ThreadPool, Waiting, in_place_scope};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// A task that occupies the one worker of its pool until the sender is dropped.
@@ -58,7 +58,7 @@ fn a_scoped_handle_has_the_panic_and_without_it_the_scope_has() {
 
 #[test]
 fn a_wait_that_takes_nothing_runs_what_it_waits_for_and_the_scope_waits_for_that() {
-    let pool = ThreadPool::builder().threads(1).waiting(Waiting::Sleep).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).waiting(Waiting::Sleep).build().unwrap();
     let ran = AtomicUsize::new(0);
     let sum = pool.scope(|s| {
         s.spawn(|s| {

@@ -11,7 +11,7 @@ use poach_runtime::trace::{Activity, Mark, RecordError, Span, Timeline, Trace};
 use poach_runtime::{ThreadPool, Worker, scope};
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// An interpreter does less.

@@ -15,7 +15,7 @@ use poach_runtime::{
 };
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// A task that occupies one worker until the sender is dropped.
@@ -158,7 +158,7 @@ fn until_tasks_are_dropped() {
 #[test]
 fn an_immediate_one_runs_what_scopes_have_handles_to() {
     for waiting in [Waiting::Random, Waiting::Sleep] {
-        let pool = ThreadPool::builder().threads(1).waiting(waiting).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
         let (tell, started) = mpsc::channel();
         let busy = pool.spawn(move || {
             tell.send(()).unwrap();
@@ -249,7 +249,7 @@ fn a_pool_shut_down_by_its_own_worker_does_not_wait_for_itself() {
     for now in [false, true] {
         let (send, receive) = mpsc::channel();
         let pool = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .on_exit(move |index| send.send(index).unwrap())
             .build()
             .unwrap();
@@ -273,7 +273,7 @@ fn a_pool_shut_down_by_its_own_worker_does_not_wait_for_itself() {
 
 #[test]
 fn a_pool_that_does_not_wait_is_dropped_while_its_task_waits_for_whoever_drops_it() {
-    let quick = ThreadPool::builder().threads(2).join_on_drop(false).build().unwrap();
+    let quick = ThreadPool::builder().num_threads(2).join_on_drop(false).build().unwrap();
     let (release, hold) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
     quick.spawn_detached(move || {
@@ -283,7 +283,7 @@ fn a_pool_that_does_not_wait_is_dropped_while_its_task_waits_for_whoever_drops_i
     });
     let quick = Mutex::new(Some(quick));
     let other = ThreadPool::builder()
-        .threads(1)
+        .num_threads(1)
         .on_exit(move |_| drop(quick.lock().unwrap().take()))
         .build()
         .unwrap();
@@ -300,7 +300,7 @@ fn a_shutdown_waits_whatever_a_drop_would_do() {
         let ended = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&ended);
         let pool = ThreadPool::builder()
-            .threads(2)
+            .num_threads(2)
             .join_on_drop(false)
             .on_exit(move |_| {
                 counter.fetch_add(1, Ordering::SeqCst);
@@ -321,7 +321,7 @@ fn a_shutdown_waits_whatever_a_drop_would_do() {
 fn an_exit_handler_is_refused_what_waits_for_workers() {
     let (send, answers) = mpsc::channel();
     let pool = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .on_exit(move |_| {
             let refused = |call: &dyn Fn()| catch_unwind(AssertUnwindSafe(call)).is_err();
             let all = [

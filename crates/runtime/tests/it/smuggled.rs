@@ -12,7 +12,7 @@ use send_wrapper::SendWrapper;
 use crate::alone::alone;
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// What `f` panics with.
@@ -68,7 +68,7 @@ fn the_token_of_a_suspended_stack_is_refused_in_another_pool_on_its_thread() {
         let builder: Arc<Mutex<Option<ThreadBuilder>>> = Arc::default();
         let give = Arc::clone(&builder);
         let inner = ThreadPool::builder()
-            .threads(1)
+            .num_threads(1)
             .callers_work(false)
             .spawn_handler(move |worker| {
                 *give.lock().unwrap() = Some(worker);
@@ -102,7 +102,7 @@ fn the_token_of_a_suspended_stack_is_refused_in_another_pool_on_its_thread() {
 #[test]
 fn a_full_stack_is_interrupted_and_refuses_tokens_as_well() {
     alone("a_full_stack_is_interrupted_and_refuses_tokens_as_well", || {
-        let pool = ThreadPool::builder().threads(2).task_stack(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).task_stack(1).build().unwrap();
         let answer = pool.run(|mut w| w.join(|_| interrupt(|| join(|| 1, || 2)), |_| ()).0);
         assert_eq!(answer, (1, 2));
         let text = message(|| {

@@ -15,7 +15,7 @@ use poach_runtime::{ThreadPool, join, scope_fifo, spawn};
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 /// Waits until `done`, or for so long that whatever should have done it never will.

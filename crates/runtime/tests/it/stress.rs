@@ -52,7 +52,7 @@ fn scoped<'s>(s: &Scope<'s>, node: u64, depth: u32, sum: &'s AtomicU64) {
 #[test]
 fn trees_of_unknown_shape_add_up() {
     for threads in [1, 2, 3, 5] {
-        let pool = ThreadPool::builder().threads(threads).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(threads).build().unwrap();
         for seed in 0..ROUNDS {
             let depth = if cfg!(miri) { 6 } else { 24 };
             let expected = sequential(seed, depth);
@@ -66,7 +66,7 @@ fn trees_of_unknown_shape_add_up() {
 
 #[test]
 fn idle_and_busy_in_turn() {
-    let pool = ThreadPool::builder().threads(3).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(3).build().unwrap();
     for round in 0..ROUNDS * 30 {
         // Long enough, now and then, for everybody to fall asleep.
         if round % 16 == 0 {
@@ -79,7 +79,7 @@ fn idle_and_busy_in_turn() {
 
 #[test]
 fn many_threads_call_one_pool() {
-    let pool = ThreadPool::builder().threads(2).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
     std::thread::scope(|threads| {
         for caller in 0..4_u64 {
             let pool = &pool;

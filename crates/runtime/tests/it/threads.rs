@@ -16,7 +16,7 @@ use poach_runtime::{
 };
 
 fn pool(threads: usize) -> ThreadPool {
-    ThreadPool::builder().threads(threads).build().unwrap()
+    ThreadPool::builder().num_threads(threads).build().unwrap()
 }
 
 #[test]
@@ -136,7 +136,7 @@ fn a_handler_starts_the_threads() {
     let mut threads = Vec::new();
     let here = thread::current().id();
     let pool = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .spares(1)
         .name(|index| format!("hired {index}"))
         .stack_size(1 << 20)
@@ -161,11 +161,11 @@ fn a_handler_starts_the_threads() {
 
 #[test]
 fn threads_without_a_name() {
-    let pool = ThreadPool::builder().threads(1).unnamed().build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1).unnamed().build().unwrap();
     assert_eq!(pool.install(|| thread::current().name().map(str::to_owned)), None);
     let mut asked = None;
     let pool = ThreadPool::builder()
-        .threads(1)
+        .num_threads(1)
         .unnamed()
         .spawn_handler(|worker| {
             asked = Some(worker.name().map(str::to_owned));
@@ -183,7 +183,7 @@ fn threads_without_a_name() {
 fn a_handler_that_fails_is_reported_and_the_others_end() {
     let (tell, told) = mpsc::channel();
     let error = ThreadPool::builder()
-        .threads(3)
+        .num_threads(3)
         .on_exit(move |index| tell.send(index).unwrap())
         .spawn_handler(|worker| {
             if worker.index() == 2 {
@@ -206,7 +206,7 @@ fn a_scoped_pools_threads_borrow_and_end() {
     let started = AtomicUsize::new(0);
     let ended = AtomicUsize::new(0);
     let answer = ThreadPool::builder()
-        .threads(3)
+        .num_threads(3)
         .build_scoped(
             |worker| {
                 started.fetch_add(1, Ordering::SeqCst);
@@ -221,10 +221,10 @@ fn a_scoped_pools_threads_borrow_and_end() {
         .unwrap();
     assert_eq!(answer, [0, 1, 2]);
     assert_eq!((started.into_inner(), ended.into_inner()), (3, 3));
-    let error = ThreadPool::builder().threads(0).build_scoped(ThreadBuilder::run, |_| ());
+    let error = ThreadPool::builder().num_threads(0).build_scoped(ThreadBuilder::run, |_| ());
     assert!(matches!(error, Err(BuildError::Threads(0))));
     let result = catch_unwind(|| {
-        let builder = ThreadPool::builder().threads(2);
+        let builder = ThreadPool::builder().num_threads(2);
         builder.build_scoped(ThreadBuilder::run, |_| panic!("with the pool"))
     });
     assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"with the pool"));
@@ -235,7 +235,7 @@ fn handlers_are_called_on_the_workers_that_they_are_told_of() {
     let (send, receive) = mpsc::channel();
     let [started, ended] = [send.clone(), send];
     let pool = ThreadPool::builder()
-        .threads(2)
+        .num_threads(2)
         .spares(1)
         .on_start(move |index| {
             started.send((index, current_thread_index(), join(|| 1, || 2))).unwrap();
@@ -257,7 +257,7 @@ fn a_panic_with_a_scoped_pool_arrives_when_its_threads_have_ended() {
     for of_wrapper in [false, true] {
         let ended = AtomicUsize::new(0);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            ThreadPool::builder().threads(3).build_scoped(
+            ThreadPool::builder().num_threads(3).build_scoped(
                 |worker| {
                     worker.run();
                     ended.fetch_add(1, Ordering::SeqCst);

@@ -9,7 +9,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use poach_runtime::{
-    Builder, ThreadPool, Waiting, Worker, broadcast, join, scope, spawn, spawn_detached,
+    ThreadPool, ThreadPoolBuilder, Waiting, Worker, broadcast, join, scope, spawn, spawn_detached,
 };
 
 const ALL: [Waiting; 5] =
@@ -20,8 +20,8 @@ fn pool(threads: usize, waiting: Waiting) -> ThreadPool {
     builder(threads).waiting(waiting).build().unwrap()
 }
 
-fn builder(threads: usize) -> Builder<'static> {
-    ThreadPool::builder().threads(threads)
+fn builder(threads: usize) -> ThreadPoolBuilder<'static> {
+    ThreadPool::builder().num_threads(threads)
 }
 
 /// Waits in a first half for what the second does, on another worker.

@@ -126,7 +126,7 @@ pub(crate) fn find<S: Sys>(
     let finder = Finder { sys, scan, names, measure, control, failures };
     control.begin_comparing(sets.iter().map(|set| set.bytes).fold(0, u64::saturating_add));
     if !sets.is_empty() {
-        let pool = ThreadPool::builder().threads(scan.threads.max(1)).build();
+        let pool = ThreadPool::builder().num_threads(scan.threads.max(1)).build();
         let pool = pool.map_err(crate::engine::refused)?;
         let (news, heard) = mpsc::channel();
         let search = || {

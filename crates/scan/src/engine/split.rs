@@ -40,7 +40,7 @@ impl<J: Job> Crew<'_, J> {
 
 pub(super) fn pool(threads: usize) -> Result<ThreadPool, Error> {
     ThreadPool::builder()
-        .threads(threads)
+        .num_threads(threads)
         .name(|index| format!("poach-scan-{index}"))
         .build()
         .map_err(refused)

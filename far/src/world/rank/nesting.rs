@@ -2,7 +2,7 @@
 //!
 //! A call that waits runs other tasks, on top of itself, and these may wait, too. A worker counts what it has begun so: halves, and runs that it took from
 //! the pool, whether a call of this crate or a fork of the user's waited for them. (The forks are bounded by the pool: by
-//! [`nesting`](poach_runtime::Builder::nesting), and by half of the call stack.) From [`DEEP`] on a call that waits is *deep*:
+//! [`nesting`](poach_runtime::ThreadPoolBuilder::nesting), and by half of the call stack.) From [`DEEP`] on a call that waits is *deep*:
 //!
 //! | | a call that waits | a deep one |
 //! |---|---|---|

@@ -81,7 +81,7 @@ impl Library for Poach {
         need_stacks(stacks(workers, 8 << 20))?;
         let threads = Threads::default();
         let noted = threads.clone();
-        let builder = poach_runtime::ThreadPool::builder().threads(workers);
+        let builder = poach_runtime::ThreadPool::builder().num_threads(workers);
         let pool = builder.on_start(move |_| noted.note()).build();
         Ok(Poach(pool.context("split: the pool could not be made")?, threads))
     }

@@ -212,7 +212,7 @@ impl System for Installed {
     const NAME: &'static str = "split";
 
     fn new(workers: usize) -> Result<Self> {
-        let pool = ThreadPool::builder().threads(workers).build();
+        let pool = ThreadPool::builder().num_threads(workers).build();
         Ok(Installed(pool.context("split: the pool could not be made")?))
     }
 

@@ -176,7 +176,7 @@ pub(crate) mod children {
             return;
         }
         assert_eq!(join(|| 1, || 2), (1, 2)); // The global pool.
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         let handle = pool.spawn(|| 5);
         let late = pool.spawn(|| 6);
         let mut polled = pool.spawn(|| 7);
@@ -209,7 +209,7 @@ pub(crate) mod children {
             assert_eq!(scope(|_| 3), 3);
             assert_eq!(crate::spawn_fifo(|| 4).join().unwrap(), 4);
             assert!(ThreadPool::builder().build_global().is_err());
-            let pool = ThreadPool::builder().threads(2).build().unwrap();
+            let pool = ThreadPool::builder().num_threads(2).build().unwrap();
             assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
             assert_eq!(pool.broadcast(|context| context.index()), [0, 1]);
             drop(pool);
@@ -223,7 +223,7 @@ pub(crate) mod children {
         if !alone("a_scope_that_is_open_at_a_fork_panics_at_its_end_in_the_child") {
             return;
         }
-        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
         let (release, hold) = mpsc::channel::<()>();
         let (mut release, mut process) = (Some(release), -1);
         let text = refusal(|| {
@@ -249,7 +249,7 @@ pub(crate) mod children {
         if !alone("a_worker_that_forks_works_alone_and_never_waits") {
             return;
         }
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         let status = pool.install(|| {
             fork(|| {
                 assert_eq!(join(|| join(|| 1, || 2), || 3), ((1, 2), 3));
@@ -290,7 +290,7 @@ pub(crate) mod children {
         if !alone("a_guest_that_forks_works_alone_and_leaves_its_region") {
             return;
         }
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         for unwinds in [false, true] {
             let mut process = -1;
             let text = refusal(|| {
@@ -323,7 +323,7 @@ pub(crate) mod children {
         if !alone("a_spawn_that_is_refused_in_a_child_is_not_waited_for") {
             return;
         }
-        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
         let mut process = -1;
         let text = refusal(|| {
             pool.in_place_scope(|s| {
@@ -345,7 +345,7 @@ pub(crate) mod children {
         if !alone("a_guest_that_was_called_before_a_fork_ends_the_child") {
             return;
         }
-        let pool = ThreadPool::builder().threads(2).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         let mut process = -1;
         thread::scope(|threads| {
             let interrupter = pool.run(|_| {
@@ -412,7 +412,7 @@ pub(crate) mod children {
                 tell.send(()).unwrap();
             }
             drop(HELD.lock().unwrap());
-            ThreadPool::builder().threads(1)
+            ThreadPool::builder().num_threads(1)
         })
         .unwrap();
         let held = HELD.lock().unwrap();
@@ -423,7 +423,7 @@ pub(crate) mod children {
             drop(TOLD.lock().unwrap().take());
             assert!(crate::global_if_made().is_none());
             assert!(crate::set_global_builder(ThreadPool::builder).is_err());
-            assert!(ThreadPool::builder().threads(2).build_global().is_ok());
+            assert!(ThreadPool::builder().num_threads(2).build_global().is_ok());
             assert_eq!((join(|| 1, || 2), crate::global().threads()), ((1, 2), 2));
             8
         });
@@ -438,7 +438,7 @@ pub(crate) mod children {
         if !alone("recordings_stay_with_their_process") {
             return;
         }
-        let pool = ThreadPool::builder().threads(1).build().unwrap();
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
         let recording = pool.record(10).unwrap();
         let status = fork(|| {
             assert_eq!(pool.record(10).unwrap_err(), RecordError::Forked);

@@ -4,7 +4,7 @@ use poach_runtime::{ThreadPool, join, spawn};
 
 /// Makes a pool, uses it in one of four ways, and drops it.
 pub(crate) fn a_pool_comes_and_goes(round: u64) {
-    let pool = ThreadPool::builder().threads(1 + round as usize % 3).build().unwrap();
+    let pool = ThreadPool::builder().num_threads(1 + round as usize % 3).build().unwrap();
     match round % 4 {
         // Dropped before any worker has come to its first look.
         0 => {}

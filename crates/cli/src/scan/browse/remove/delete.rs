@@ -92,7 +92,8 @@ pub(super) fn delete(plan: &Plan, control: &Control, gone: &AtomicU64) -> Outcom
     let threads = threads.min(run.units.len());
     let is_worth_it = plan.entries() >= MANY && threads > 1;
     // Without a pool one thread does it all.
-    let pool = is_worth_it.then(|| ThreadPool::builder().threads(threads).build().ok()).flatten();
+    let pool =
+        is_worth_it.then(|| ThreadPool::builder().num_threads(threads).build().ok()).flatten();
     match pool {
         Some(pool) => drop(pool.broadcast(|_| run.work())),
         None => run.work(),
