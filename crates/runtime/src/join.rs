@@ -119,8 +119,7 @@ where
     })
 }
 
-/// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see `outlined`
-/// in `job/fork.rs`.
+/// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see `outlined`.
 #[inline(never)]
 fn outlined_here<A, B, RA, RB>(local: &WorkerThread, a: A, b: B) -> (RA, RB)
 where

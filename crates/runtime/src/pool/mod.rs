@@ -46,7 +46,7 @@ impl fmt::Debug for ThreadPool {
     }
 }
 
-// A panic of foreign code leaves a pool as it was: see the table in `job/unwind`.
+// A panic of foreign code leaves a pool as it was: see the table in `task/panic`.
 impl UnwindSafe for ThreadPool {}
 impl RefUnwindSafe for ThreadPool {}
 

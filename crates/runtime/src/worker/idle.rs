@@ -70,7 +70,7 @@ pub trait Takes: Searcher {
     where
         Self: 'w;
 
-    /// The oldest fork of `victim`, by [`steal`]; as a `leap` if it is part of what this worker waits for.
+    /// The oldest fork on the stack of `victim`; as a `leap` if it is part of what this worker waits for.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Self::Work<'_>>;
     /// Spawned tasks of `victim`.
     fn steal_tasks(&self, _victim: usize) -> Option<Self::Work<'_>> {
