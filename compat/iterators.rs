@@ -4,10 +4,10 @@
 //! iterators THREADS
 //! ```
 //!
-//! Reads lines of a workload's name and a size, and answers each with the nanoseconds that one run of it takes: the
-//! median of as many as fit into 40 ms, at least three, or of so many as a third word says, as one wants it to count instructions. `list`
-//! answers with all names. Built on the original core and on the drop-in, so that one
-//! program can ask both in turn.
+//! Reads lines of a workload's name and a size, and answers each with the nanoseconds that one run
+//! of it takes: the median of as many as fit into 40 ms, at least three, or of so many as a third
+//! word says, as one wants it to count instructions. `list` answers with all names. Built on the
+//! original core and on the drop-in, so that one program can ask both in turn.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};

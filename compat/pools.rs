@@ -1,7 +1,8 @@
 //! What pools cost: the memory of one of 64 threads, and the time to make and drop 10,000.
 //!
-//! Prints five numbers: the bytes of address space and of memory that a pool of 64 threads adds once each has worked, and the
-//! microseconds to make and drop a pool of 1 thread, of 2, and of 2 that worked.
+//! Prints five numbers: the bytes of address space and of memory that a pool of 64 threads adds
+//! once each has worked, and the microseconds to make and drop a pool of 1 thread, of 2, and of 2
+//! that worked.
 
 use std::time::Instant;
 

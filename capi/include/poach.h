@@ -29,7 +29,8 @@
 #define POACH_THE 2
 
 /*
- Lace's deque: no fence, and a thief that finds nothing leaves a request, which the owner's next push or pop answers.
+ Lace's deque: no fence, and a thief that finds nothing leaves a request, which the owner's next
+ push or pop answers.
  */
 #define POACH_SPLIT 3
 
@@ -171,7 +172,8 @@ typedef struct poach_task_pool poach_task_pool;
 typedef struct poach_thief poach_thief;
 
 /*
- A slot of a worker's stack of forks. Written by the functions of `poach/fork.h` alone, but for the payload.
+ A slot of a worker's stack of forks. Written by the functions of `poach/fork.h` alone, but for
+ the payload.
  */
 typedef struct {
     /*
@@ -189,8 +191,9 @@ typedef struct {
 } poach_slot;
 
 /*
- A worker of a pool, as a value: the address of the first free slot of its stack. A callback's parameter; `poach_fork_push` gives the
- worker above the pushed task. It belongs to its thread, and to the innermost fork.
+ A worker of a pool, as a value: the address of the first free slot of its stack. A callback's
+ parameter; `poach_fork_push` gives the worker above the pushed task. It belongs to its thread,
+ and to the innermost fork.
  */
 typedef poach_slot poach_worker;
 
@@ -292,7 +295,8 @@ typedef struct {
      */
     void (*run)(poach_slot *task, poach_worker *worker);
     /*
-     Runs the task in `task`, as a worker of the thief's, and leaves the result in the slot's payload.
+     Runs the task in `task`, as a worker of the thief's, and leaves the result in the slot's
+     payload.
      */
     void (*body)(poach_slot *task, poach_worker *worker);
 } poach_task;
@@ -356,29 +360,32 @@ poach_status poach_thief_free(poach_thief *thief);
 void poach_run_stolen(poach_slot *task, poach_worker *worker);
 
 /*
- The rest of a push whose slot is not below the limit: the worker above, or NULL where the stack is full, and the slot is free again.
- For `poach_fork_push` alone.
+ The rest of a push whose slot is not below the limit: the worker above, or NULL where the stack
+ is full, and the slot is free again. For `poach_fork_push` alone.
  */
 poach_worker *poach_fork_at_limit(poach_slot *slot);
 
 /*
- The rest of a pop whose slot is below the floor: 1 if the task is the caller's to run, 0 if a thief has run it. For `poach_fork_pop` alone.
+ The rest of a pop whose slot is below the floor: 1 if the task is the caller's to run, 0 if a
+ thief has run it. For `poach_fork_pop` alone.
  */
 int poach_fork_at_floor(poach_slot *slot);
 
 /*
- Ends the process with a message: the functions of `poach/fork.h` found something other than they must. `pushing` is what they did.
+ Ends the process with a message: the functions of `poach/fork.h` found something other than they
+ must. `pushing` is what they did.
  */
-void poach_fork_misused(const poach_slot *slot,
-                        int pushing) POACH_NORETURN;
+void poach_fork_misused(const poach_slot *slot, int pushing) POACH_NORETURN;
 
 /*
- Ends the process with a message: a task was to be pushed where that cannot be refused, and the stack is full.
+ Ends the process with a message: a task was to be pushed where that cannot be refused, and the
+ stack is full.
  */
 void poach_fork_overflow(void) POACH_NORETURN;
 
 /*
- The worker that the calling thread is; NULL if it is none. `poach_run` and the callbacks give it without asking.
+ The worker that the calling thread is; NULL if it is none. `poach_run` and the callbacks give it
+ without asking.
  */
 poach_worker *poach_current_worker(void);
 
@@ -393,7 +400,8 @@ ptrdiff_t poach_current_index(void);
 ptrdiff_t poach_worker_index(const poach_worker *worker);
 
 /*
- `lace_start`: so many workers, or one for each processor, and so many slots for each, or 100,000.
+ `lace_start`: so many workers, or one for each processor, and so many slots for each, or
+ 100,000.
  */
 void poach_lace_start(unsigned int workers, size_t slots);
 
@@ -403,7 +411,8 @@ void poach_lace_start(unsigned int workers, size_t slots);
 void poach_lace_stop(void);
 
 /*
- `RUN`: runs a body on one of the workers, which the calling thread may be itself, and waits for it.
+ `RUN`: runs a body on one of the workers, which the calling thread may be itself, and waits for
+ it.
  */
 void poach_lace_run(poach_body body, void *context);
 
@@ -413,15 +422,15 @@ void poach_lace_run(poach_body body, void *context);
 void poach_lace_newframe(poach_body body, void *context);
 
 /*
- `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and end together. Whoever has run it works for the
- others, and takes part in frames of theirs, until all have.
+ `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and
+ end together. Whoever has run it works for the others, and takes part in frames of theirs, until
+ all have.
  */
-void poach_lace_together(poach_body body,
-                         void *context);
+void poach_lace_together(poach_body body, void *context);
 
 /*
- `lace_barrier`: waits until all workers have come here, each in its call of the innermost `TOGETHER`'s task, which has a barrier of its own. It takes
- part in frames that begin meanwhile.
+ `lace_barrier`: waits until all workers have come here, each in its call of the innermost
+ `TOGETHER`'s task, which has a barrier of its own. It takes part in frames that begin meanwhile.
  */
 void poach_lace_barrier(void);
 
@@ -466,11 +475,11 @@ uint64_t poach_lace_random(void);
 void poach_lace_count_reset(void);
 
 /*
- `lace_count_report_file`: what the workers have done, as a table. Writes `length` bytes to `buffer` at most, the last of which is 0, and returns how
- many the whole has, without that 0: as `snprintf` does.
+ `lace_count_report_file`: what the workers have done, as a table. Writes `length` bytes to
+ `buffer` at most, the last of which is 0, and returns how many the whole has, without that 0: as
+ `snprintf` does.
  */
-size_t poach_lace_report(char *buffer,
-                         size_t length);
+size_t poach_lace_report(char *buffer, size_t length);
 
 /*
  The worker of the calling thread, which must be one.
@@ -493,7 +502,8 @@ void *poach_lace_set_worker(void *worker);
 void poach_lace_set_scratch_size(size_t bytes);
 
 /*
- `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being no room ends the process with a message.
+ `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being
+ no room ends the process with a message.
  */
 void *poach_lace_scratch_alloc(size_t bytes);
 
@@ -513,12 +523,14 @@ void poach_lace_scratch_reset(void *mark);
 void poach_lace_sleep(int64_t microseconds);
 
 /*
- `lace_gethrtime`: nanoseconds since this process, or the one that it was forked from, first used Lace.
+ `lace_gethrtime`: nanoseconds since this process, or the one that it was forked from, first used
+ Lace.
  */
 uint64_t poach_lace_time(void);
 
 /*
- Calls `body` with each number from `begin` to before `end`, in parallel: no number twice, in no order. Returns when all have returned.
+ Calls `body` with each number from `begin` to before `end`, in parallel: no number twice, in no
+ order. Returns when all have returned.
 
  The loop splits itself where a worker is idle, so short bodies are all right.
  */
@@ -529,7 +541,8 @@ poach_status poach_par_for(const poach_pool *pool,
                            void *context);
 
 /*
- As `poach_par_for`, with ranges: `body` is called with each piece of `begin` to before `end`, of `grain` numbers but for the last.
+ As `poach_par_for`, with ranges: `body` is called with each piece of `begin` to before `end`, of
+ `grain` numbers but for the last.
 
  POACH_INVALID: a grain of 0.
  */
@@ -541,7 +554,8 @@ poach_status poach_par_for_ranges(const poach_pool *pool,
                                   void *context);
 
 /*
- Runs one other task on the calling worker, if there is one: `*ran`, which may be NULL, is 1 then.
+ Runs one other task on the calling worker, if there is one: `*ran`, which may be NULL, is 1
+ then.
 
  POACH_NO_WORKER: the thread is none.
  */
@@ -550,10 +564,10 @@ poach_status poach_yield(int *ran);
 /*
  Makes a pool, in `*pool`. `options` may be NULL: all defaults.
 
- POACH_INVALID: threads below 0, or more than 1,024, or another option out of range; POACH_NO_MEMORY: the system refuses threads or memory.
+ POACH_INVALID: threads below 0, or more than 1,024, or another option out of range;
+ POACH_NO_MEMORY: the system refuses threads or memory.
  */
-poach_status poach_pool_new(const poach_pool_options *options,
-                            poach_pool **pool);
+poach_status poach_pool_new(const poach_pool_options *options, poach_pool **pool);
 
 /*
  The global pool, made when it is first used. It has no end.
@@ -561,10 +575,11 @@ poach_status poach_pool_new(const poach_pool_options *options,
 poach_pool *poach_pool_global(void);
 
 /*
- Ends a pool: its workers finish what was spawned and end. Waits for them, unless the caller is one of them. From here on every call with the
- pool is POACH_CLOSED.
+ Ends a pool: its workers finish what was spawned and end. Waits for them, unless the caller is
+ one of them. From here on every call with the pool is POACH_CLOSED.
 
- POACH_BUSY, and nothing is done, while another call with this pool is under way; POACH_CLOSED if it has ended; POACH_INVALID: the global pool.
+ POACH_BUSY, and nothing is done, while another call with this pool is under way; POACH_CLOSED if
+ it has ended; POACH_INVALID: the global pool.
  */
 poach_status poach_pool_end(poach_pool *pool);
 
@@ -574,12 +589,10 @@ poach_status poach_pool_end(poach_pool *pool);
 poach_status poach_pool_threads(const poach_pool *pool, size_t *threads);
 
 /*
- Runs `body` as a worker of the pool: on the calling thread, which is one more worker for as long, unless the pool is full of callers or
- was made otherwise. Returns when it has returned.
+ Runs `body` as a worker of the pool: on the calling thread, which is one more worker for as
+ long, unless the pool is full of callers or was made otherwise. Returns when it has returned.
  */
-poach_status poach_run(const poach_pool *pool,
-                       poach_body body,
-                       void *context);
+poach_status poach_run(const poach_pool *pool, poach_body body, void *context);
 
 /*
  As `poach_run`, always on one of the pool's own threads.
@@ -587,14 +600,14 @@ poach_status poach_run(const poach_pool *pool,
 poach_status poach_install(const poach_pool *pool, poach_body body, void *context);
 
 /*
- Stops what all workers of the pool do, at their next cooperation point, runs `body` to its end with all of them, and resumes.
+ Stops what all workers of the pool do, at their next cooperation point, runs `body` to its end
+ with all of them, and resumes.
 
- A worker comes to a cooperation point where it waits for a stolen fork, between two tasks, and in `poach_check`. Forks and tasks of the body
- are shared by all workers; none of the suspended tasks runs meanwhile.
+ A worker comes to a cooperation point where it waits for a stolen fork, between two tasks, and
+ in `poach_check`. Forks and tasks of the body are shared by all workers; none of the suspended
+ tasks runs meanwhile.
  */
-poach_status poach_interrupt(const poach_pool *pool,
-                             poach_body body,
-                             void *context);
+poach_status poach_interrupt(const poach_pool *pool, poach_body body, void *context);
 
 /*
  A point at which the calling thread, if it is a worker, can be interrupted.
@@ -602,7 +615,8 @@ poach_status poach_interrupt(const poach_pool *pool,
 poach_status poach_check(void);
 
 /*
- Runs `body` once on each of the pool's own threads, and waits for all. It is given the thread's index.
+ Runs `body` once on each of the pool's own threads, and waits for all. It is given the thread's
+ index.
  */
 poach_status poach_broadcast(const poach_pool *pool,
                              void (*body)(size_t index, size_t threads, void *context),
@@ -614,42 +628,47 @@ poach_status poach_broadcast(const poach_pool *pool,
 poach_status poach_pool_stats(const poach_pool *pool, poach_stats *stats);
 
 /*
- Runs `body` with a scope, and returns when it and all tasks that were spawned into the scope have ended.
+ Runs `body` with a scope, and returns when it and all tasks that were spawned into the scope
+ have ended.
 
  On a thread that is no worker, `body` runs there, as in `poach_run`.
  */
 poach_status poach_scope_run(const poach_pool *pool, poach_scope_body body, void *context);
 
 /*
- Spawns a task into the scope: `task` is called with the scope and the context, once, by any worker.
+ Spawns a task into the scope: `task` is called with the scope and the context, once, by any
+ worker.
 
  On any thread, while the scope is there.
  */
 poach_status poach_scope_spawn(const poach_scope *scope, poach_scope_body task, void *context);
 
 /*
- Starts `task` on one of the pool's own threads. `handle` may be NULL: then nobody asks for the result.
+ Starts `task` on one of the pool's own threads. `handle` may be NULL: then nobody asks for the
+ result.
  */
 poach_status poach_spawn(const poach_pool *pool, poach_function task, void *context, poach_handle **handle);
 
 /*
- Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other tasks meanwhile.
+ Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other
+ tasks meanwhile.
 
- POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it was spawned in the parent of this process, and is the parent's.
+ POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it was
+ spawned in the parent of this process, and is the parent's.
  */
-poach_status poach_handle_join(poach_handle *handle,
-                               void **result);
+poach_status poach_handle_join(poach_handle *handle, void **result);
 
 /*
- Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and never will. The handle is still there.
+ Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and
+ never will. The handle is still there.
 
  POACH_FORKED: as for `poach_handle_join`.
  */
-poach_status poach_handle_cancel(const poach_handle *handle,
-                                 int *cancelled);
+poach_status poach_handle_cancel(const poach_handle *handle, int *cancelled);
 
 /*
- Whether a task has ended: 1 or 0; -1 for NULL; 0 in a child of the process in which it was spawned.
+ Whether a task has ended: 1 or 0; -1 for NULL; 0 in a child of the process in which it was
+ spawned.
  */
 int poach_handle_is_finished(const poach_handle *handle);
 
@@ -664,18 +683,21 @@ poach_status poach_handle_free(poach_handle *handle);
 const char *poach_strerror(int status);
 
 /*
- What the last call that failed on this thread says about it: the empty string if none has. Valid until the next one fails here.
+ What the last call that failed on this thread says about it: the empty string if none has. Valid
+ until the next one fails here.
  */
 const char *poach_last_error(void);
 
 /*
- Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most. It is open until
- `poach_task_pool_close`, or until the pool and all its producers, or the pool and all its consumers, are freed.
+ Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most.
+ It is open until `poach_task_pool_close`, or until the pool and all its producers, or the pool
+ and all its consumers, are freed.
  */
 poach_status poach_task_pool_new(size_t capacity, poach_task_pool **pool);
 
 /*
- Closes a pool: nothing can be put any more, and consumers are told when all that was put is taken.
+ Closes a pool: nothing can be put any more, and consumers are told when all that was put is
+ taken.
  */
 poach_status poach_task_pool_close(const poach_task_pool *pool);
 
@@ -715,16 +737,16 @@ poach_status poach_consumer_new(const poach_task_pool *pool, poach_consumer **co
 poach_status poach_consumer_get(poach_consumer *consumer, void **task);
 
 /*
- Gets a task if there is one, in `*task`. POACH_EMPTY: there is none; POACH_CLOSED: there will be none.
+ Gets a task if there is one, in `*task`. POACH_EMPTY: there is none; POACH_CLOSED: there will be
+ none.
  */
 poach_status poach_consumer_try_get(poach_consumer *consumer, void **task);
 
 /*
- Gets a task, in `*task`; waits for so many milliseconds at most. POACH_TIMEOUT: there was none; POACH_CLOSED: there will be none.
+ Gets a task, in `*task`; waits for so many milliseconds at most. POACH_TIMEOUT: there was none;
+ POACH_CLOSED: there will be none.
  */
-poach_status poach_consumer_get_timeout(poach_consumer *consumer,
-                                        uint64_t milliseconds,
-                                        void **task);
+poach_status poach_consumer_get_timeout(poach_consumer *consumer, uint64_t milliseconds, void **task);
 
 /*
  Frees a consumer.

@@ -1,12 +1,14 @@
 //! Calling code of the C program's, which must come back as functions of C do.
 //!
-//! A callback stands on top of frames of this library's, which other threads may use. It must return: not throw a C++ exception
-//! through them, nor end the thread, nor leave them by `longjmp`.
+//! A callback stands on top of frames of this library's, which other threads may use. It must
+//! return: not throw a C++ exception through them, nor end the thread, nor leave them by `longjmp`.
 //!
-//! - What *unwinds* (an exception, `pthread_exit`, `pthread_cancel`) meets a guard that ends the process with a message.
-//! - `longjmp` runs no guards. So each thread remembers where its innermost callback stands; a call of the library's from a place on
-//!   the same call stack that is above it (the stack grows down) finds that the callback was left, and ends the process with a
-//!   message. A call on another stack than the callback's, of a coroutine of the program's for example, says nothing of it.
+//! - What *unwinds* (an exception, `pthread_exit`, `pthread_cancel`) meets a guard that ends the
+//!   process with a message.
+//! - `longjmp` runs no guards. So each thread remembers where its innermost callback stands; a call
+//!   of the library's from a place on the same call stack that is above it (the stack grows down)
+//!   finds that the callback was left, and ends the process with a message. A call on another stack
+//!   than the callback's, of a coroutine of the program's for example, says nothing of it.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -18,7 +20,8 @@ use std::ptr;
 #[derive(Clone, Copy)]
 pub(crate) struct Context(pub(crate) *mut c_void);
 
-// SAFETY: it is not looked at here; who passes it says that the callback may use it on the threads on which it runs.
+// SAFETY: it is not looked at here; who passes it says that the callback may use it on the threads
+// on which it runs.
 unsafe impl Send for Context {}
 // SAFETY: it is not looked at here, and the caller vouches for its threads.
 unsafe impl Sync for Context {}
@@ -72,7 +75,8 @@ pub(crate) fn check_frames() {
     }
 }
 
-/// The innermost callback stands below this call: the callback was left, if both are on this thread's own stack.
+/// The innermost callback stands below this call: the callback was left, if both are on this
+/// thread's own stack.
 #[cold]
 fn above(innermost: usize, here: usize) {
     if stack::of_this_thread().is_none_or(|own| own.contains(&innermost) && own.contains(&here)) {
@@ -109,7 +113,8 @@ mod stack {
             return None;
         }
         let (mut base, mut size) = (ptr::null_mut(), 0);
-        // SAFETY: the attributes were written by the call above; and places for an address and a number.
+        // SAFETY: the attributes were written by the call above; and places for an address and a
+        // number.
         let known = unsafe {
             libc::pthread_attr_getstack(attributes.as_ptr(), &raw mut base, &raw mut size)
         };

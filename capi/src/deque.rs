@@ -1,4 +1,5 @@
-//! Work-stealing deques of pointers: an owner pushes and pops at one end, thieves steal at the other.
+//! Work-stealing deques of pointers: an owner pushes and pops at one end, thieves steal at the
+//! other.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -15,7 +16,8 @@ pub const POACH_CHASE_LEV: c_int = 0;
 pub const POACH_CHASE_LEV_ASYMMETRIC: c_int = 1;
 /// Cilk-5's deque: a lock for thieves.
 pub const POACH_THE: c_int = 2;
-/// Lace's deque: no fence, and a thief that finds nothing leaves a request, which the owner's next push or pop answers.
+/// Lace's deque: no fence, and a thief that finds nothing leaves a request, which the owner's next
+/// push or pop answers.
 pub const POACH_SPLIT: c_int = 3;
 
 /// Of any kind of queue. `Send`: its owner may be another thread tomorrow.

@@ -1,7 +1,8 @@
 //! Forks: what `include/poach/fork.h` does not do inline.
 //!
-//! A task stands in a slot of its worker's stack, as [`poach_runtime::foreign`] says. Its descriptor is a [`poach_task`] of the C
-//! program's, whose first word is [`poach_run_stolen`]: what a thief calls.
+//! A task stands in a slot of its worker's stack, as [`poach_runtime::foreign`] says. Its
+//! descriptor is a [`poach_task`] of the C program's, whose first word is [`poach_run_stolen`]:
+//! what a thief calls.
 
 use std::ffi::{c_int, c_void};
 use std::mem::offset_of;
@@ -20,7 +21,8 @@ pub const POACH_STACK_ALIGN: usize = 134_217_728;
 /// In a slot's task word while a task stands there.
 pub const POACH_PRESENT: usize = 1;
 
-/// A slot of a worker's stack of forks. Written by the functions of `poach/fork.h` alone, but for the payload.
+/// A slot of a worker's stack of forks. Written by the functions of `poach/fork.h` alone, but for
+/// the payload.
 #[repr(C)]
 pub struct poach_slot {
     /// The address of the task's `poach_task`, and `POACH_PRESENT`.
@@ -40,8 +42,9 @@ pub struct poach_stack {
     pub floor: usize,
 }
 
-/// A worker of a pool, as a value: the address of the first free slot of its stack. A callback's parameter; `poach_fork_push` gives the
-/// worker above the pushed task. It belongs to its thread, and to the innermost fork.
+/// A worker of a pool, as a value: the address of the first free slot of its stack. A callback's
+/// parameter; `poach_fork_push` gives the worker above the pushed task. It belongs to its thread,
+/// and to the innermost fork.
 pub type poach_worker = poach_slot;
 
 /// What a task is: one constant object each, which lasts as long as the program's code.
@@ -49,7 +52,8 @@ pub type poach_worker = poach_slot;
 pub struct poach_task {
     /// `poach_run_stolen`, always.
     pub run: Option<unsafe extern "C" fn(task: *mut poach_slot, worker: *mut poach_worker)>,
-    /// Runs the task in `task`, as a worker of the thief's, and leaves the result in the slot's payload.
+    /// Runs the task in `task`, as a worker of the thief's, and leaves the result in the slot's
+    /// payload.
     pub body: Option<unsafe extern "C-unwind" fn(task: *mut poach_slot, worker: *mut poach_worker)>,
 }
 
@@ -72,13 +76,15 @@ pub(crate) fn address(worker: Worker<'_>) -> *mut poach_worker {
 /// A body of the program's with its context, as what is run with a worker.
 pub(crate) type Run<'r> = dyn Fn(Worker<'_>) + Sync + 'r;
 
-/// A body of the program's is run with this worker, which must have no task left of its own afterwards.
+/// A body of the program's is run with this worker, which must have no task left of its own
+/// afterwards.
 pub(crate) fn run_body(
     body: unsafe extern "C-unwind" fn(*mut poach_worker, *mut c_void),
     worker: *mut poach_worker,
     context: *mut c_void,
 ) {
-    // SAFETY: who passed the body says that it may be called with the context on this thread, whose worker it is.
+    // SAFETY: who passed the body says that it may be called with the context on this thread, whose
+    // worker it is.
     call(|| unsafe { body(worker, context) });
     // SAFETY: the worker's first free slot, which its stack keeps ready.
     let left = unsafe { (*worker).task } & POACH_PRESENT != 0;
@@ -92,11 +98,14 @@ pub(crate) fn run_body(
 pub unsafe extern "C" fn poach_run_stolen(task: *mut poach_slot, worker: *mut poach_worker) {
     // SAFETY: the runtime calls it with a slot that it has stolen.
     let word = unsafe { &raw mut (*task).task };
-    // SAFETY: it points to a slot that was stolen; while the task runs, both sides access the word by atomic operations alone.
+    // SAFETY: it points to a slot that was stolen; while the task runs, both sides access the word
+    // by atomic operations alone.
     let word = unsafe { AtomicUsize::from_ptr(word) };
-    // Relaxed: the steal has acquired the push. The owner may take the mark off at the same time, by `poach_fork_pop`.
+    // Relaxed: the steal has acquired the push. The owner may take the mark off at the same time,
+    // by `poach_fork_pop`.
     let word = word.load(Ordering::Relaxed);
-    // SAFETY: the word is the address of a `poach_task`, since this is called through one, and perhaps the mark.
+    // SAFETY: the word is the address of a `poach_task`, since this is called through one, and
+    // perhaps the mark.
     let descriptor = unsafe { &*((word & !POACH_PRESENT) as *const poach_task) };
     let Some(body) = descriptor.body else { fatal("a poach_task has no body") };
     // SAFETY: the body takes the task and a worker of this thread.
@@ -110,8 +119,8 @@ pub unsafe extern "C" fn poach_run_stolen(task: *mut poach_slot, worker: *mut po
     }
 }
 
-/// The rest of a push whose slot is not below the limit: the worker above, or NULL where the stack is full, and the slot is free again.
-/// For `poach_fork_push` alone.
+/// The rest of a push whose slot is not below the limit: the worker above, or NULL where the stack
+/// is full, and the slot is free again. For `poach_fork_push` alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_fork_at_limit(slot: *mut poach_slot) -> *mut poach_worker {
     check_frames();
@@ -124,7 +133,8 @@ pub unsafe extern "C" fn poach_fork_at_limit(slot: *mut poach_slot) -> *mut poac
     }
 }
 
-/// The rest of a pop whose slot is below the floor: 1 if the task is the caller's to run, 0 if a thief has run it. For `poach_fork_pop` alone.
+/// The rest of a pop whose slot is below the floor: 1 if the task is the caller's to run, 0 if a
+/// thief has run it. For `poach_fork_pop` alone.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_fork_at_floor(slot: *mut poach_slot) -> c_int {
     check_frames();
@@ -133,8 +143,9 @@ pub unsafe extern "C" fn poach_fork_at_floor(slot: *mut poach_slot) -> c_int {
     c_int::from(unsafe { foreign::pop_at_floor(place.cast()) })
 }
 
-/// The same two for the header's inline code, which calls them with the slot in `rax` and gets the result there: all other registers but those of the x87 and of
-/// vectors are as they were. The stack pointer may be anything that is a multiple of 8.
+/// The same two for the header's inline code, which calls them with the slot in `rax` and gets the
+/// result there: all other registers but those of the x87 and of vectors are as they were. The
+/// stack pointer may be anything that is a multiple of 8.
 #[cfg(all(target_arch = "x86_64", unix, not(target_vendor = "apple")))]
 macro_rules! saving {
     ($name:literal, $function:path) => {
@@ -169,7 +180,8 @@ saving!("poach_fork_at_limit_saving", poach_fork_at_limit);
 #[cfg(all(target_arch = "x86_64", unix, not(target_vendor = "apple")))]
 saving!("poach_fork_at_floor_saving", poach_fork_at_floor);
 
-/// Ends the process with a message: the functions of `poach/fork.h` found something other than they must. `pushing` is what they did.
+/// Ends the process with a message: the functions of `poach/fork.h` found something other than they
+/// must. `pushing` is what they did.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_fork_misused(slot: *const poach_slot, pushing: c_int) -> ! {
     check_frames();
@@ -183,13 +195,15 @@ pub unsafe extern "C" fn poach_fork_misused(slot: *const poach_slot, pushing: c_
     fatal(what)
 }
 
-/// Ends the process with a message: a task was to be pushed where that cannot be refused, and the stack is full.
+/// Ends the process with a message: a task was to be pushed where that cannot be refused, and the
+/// stack is full.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_fork_overflow() -> ! {
     fatal("the task stack is full: recurse less deeply, or make the pool with a larger task stack")
 }
 
-/// The worker that the calling thread is; NULL if it is none. `poach_run` and the callbacks give it without asking.
+/// The worker that the calling thread is; NULL if it is none. `poach_run` and the callbacks give it
+/// without asking.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_current_worker() -> *mut poach_worker {
     check_frames();

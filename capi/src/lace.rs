@@ -1,4 +1,5 @@
-//! What `lace.h` does not do in its macros: the one pool, the ways into it, and what all workers do together.
+//! What `lace.h` does not do in its macros: the one pool, the ways into it, and what all workers do
+//! together.
 //!
 //! Lace's functions return nothing, so what goes wrong here ends the process with a message.
 
@@ -25,8 +26,8 @@ use crate::pool::{poach_body, process};
 #[allow(non_upper_case_globals, reason = "the name is C's")]
 pub static poach_lace_frames: AtomicUsize = AtomicUsize::new(0);
 
-/// What belongs to one process. A child of `fork` makes its own, and never looks at its parent's: the threads of that pool are not there, and a
-/// lock may be held for ever by one of them.
+/// What belongs to one process. A child of `fork` makes its own, and never looks at its parent's:
+/// the threads of that pool are not there, and a lock may be held for ever by one of them.
 pub(crate) struct Here {
     process: u64,
     /// What `lace_start` makes and `lace_stop` ends.
@@ -51,7 +52,8 @@ thread_local! {
     static MEETING: Cell<*const Barrier> = const { Cell::new(ptr::null()) };
 }
 
-/// Where all workers wait for each other: those who have come. Whoever waits takes part in frames that begin meanwhile.
+/// Where all workers wait for each other: those who have come. Whoever waits takes part in frames
+/// that begin meanwhile.
 struct Barrier(Mutex<Vec<Wake>>);
 
 impl Barrier {
@@ -109,7 +111,8 @@ fn begin(older: *mut Here) -> &'static Here {
         _older: older,
     });
     let own = Box::into_raw(own);
-    // Release: whoever loads the pointer sees what it points to. Acquire: as in `here`, if another thread was first.
+    // Release: whoever loads the pointer sees what it points to. Acquire: as in `here`, if another
+    // thread was first.
     match HERE.compare_exchange(older, own, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: it came from a box just now, and is never freed.
         Ok(_) => unsafe { &*own },
@@ -156,7 +159,8 @@ impl Drop for Frame {
     }
 }
 
-/// `lace_start`: so many workers, or one for each processor, and so many slots for each, or 100,000.
+/// `lace_start`: so many workers, or one for each processor, and so many slots for each, or
+/// 100,000.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_start(workers: c_uint, slots: usize) {
     check_frames();
@@ -191,7 +195,8 @@ pub extern "C" fn poach_lace_stop() {
     drop(pool);
 }
 
-/// `RUN`: runs a body on one of the workers, which the calling thread may be itself, and waits for it.
+/// `RUN`: runs a body on one of the workers, which the calling thread may be itself, and waits for
+/// it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_run(body: poach_body, context: *mut c_void) {
     // SAFETY: by this function's contract.
@@ -210,8 +215,9 @@ pub unsafe extern "C" fn poach_lace_newframe(body: poach_body, context: *mut c_v
     drop(frame);
 }
 
-/// `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and end together. Whoever has run it works for the
-/// others, and takes part in frames of theirs, until all have.
+/// `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and
+/// end together. Whoever has run it works for the others, and takes part in frames of theirs, until
+/// all have.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_together(body: poach_body, context: *mut c_void) {
     let frame = Frame::begin();
@@ -260,8 +266,8 @@ unsafe fn enter_frame(
     with_run(body, context, |run| frame(&pool(), run));
 }
 
-/// `lace_barrier`: waits until all workers have come here, each in its call of the innermost `TOGETHER`'s task, which has a barrier of its own. It takes
-/// part in frames that begin meanwhile.
+/// `lace_barrier`: waits until all workers have come here, each in its call of the innermost
+/// `TOGETHER`'s task, which has a barrier of its own. It takes part in frames that begin meanwhile.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_barrier() {
     check_frames();
@@ -340,8 +346,9 @@ pub extern "C" fn poach_lace_count_reset() {
     *lock(&here().reset) = now;
 }
 
-/// `lace_count_report_file`: what the workers have done, as a table. Writes `length` bytes to `buffer` at most, the last of which is 0, and returns how
-/// many the whole has, without that 0: as `snprintf` does.
+/// `lace_count_report_file`: what the workers have done, as a table. Writes `length` bytes to
+/// `buffer` at most, the last of which is 0, and returns how many the whole has, without that 0: as
+/// `snprintf` does.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_report(buffer: *mut c_char, length: usize) -> usize {
     let Some(stats) = stats() else { return 0 };
@@ -377,7 +384,8 @@ mod tests {
 
     use super::*;
 
-    /// What a child says that runs `f`, with some seconds for it: its exit status as `waitpid` has it.
+    /// What a child says that runs `f`, with some seconds for it: its exit status as `waitpid` has
+    /// it.
     fn in_a_child(f: impl FnOnce() -> bool) -> c_int {
         // SAFETY: the child goes on in this function alone, and leaves without any destructor.
         let child = unsafe { libc::fork() };

@@ -1,7 +1,9 @@
-//! What `lace2/lace.h` does not do in its macros: the worker of the calling thread, and its scratch memory.
+//! What `lace2/lace.h` does not do in its macros: the worker of the calling thread, and its scratch
+//! memory.
 //!
-//! Lace 2 hands on a `lace_worker *`, which a task pushes to and pops from. Here it is a word of the C program's, on the call stack of whatever
-//! called the task: the head of the worker's stack. This thread's innermost is kept for who asks for it.
+//! Lace 2 hands on a `lace_worker *`, which a task pushes to and pops from. Here it is a word of
+//! the C program's, on the call stack of whatever called the task: the head of the worker's stack.
+//! This thread's innermost is kept for who asks for it.
 
 use std::alloc::{Layout, alloc, dealloc};
 use std::cell::Cell;
@@ -31,7 +33,8 @@ pub extern "C" fn poach_lace_set_worker(worker: *mut c_void) -> *mut c_void {
     WORKER.try_with(|of| of.replace(worker)).unwrap_or(ptr::null_mut())
 }
 
-/// How many bytes of address space a worker's scratch memory has, which take memory once they are used.
+/// How many bytes of address space a worker's scratch memory has, which take memory once they are
+/// used.
 static SCRATCH_SIZE: AtomicUsize = AtomicUsize::new(1 << 30);
 const ALIGN: usize = 16;
 
@@ -105,7 +108,8 @@ pub extern "C" fn poach_lace_set_scratch_size(bytes: usize) {
     SCRATCH_SIZE.store(bytes, Ordering::Relaxed);
 }
 
-/// `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being no room ends the process with a message.
+/// `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being
+/// no room ends the process with a message.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_scratch_alloc(bytes: usize) -> *mut c_void {
     match SCRATCH.try_with(|scratch| scratch.allocate(bytes)) {
@@ -134,7 +138,8 @@ pub extern "C" fn poach_lace_sleep(microseconds: i64) {
     }
 }
 
-/// `lace_gethrtime`: nanoseconds since this process, or the one that it was forked from, first used Lace.
+/// `lace_gethrtime`: nanoseconds since this process, or the one that it was forked from, first used
+/// Lace.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_time() -> u64 {
     here().began.elapsed().as_nanos() as u64

@@ -1,20 +1,24 @@
 //! Poach for C and C++.
 //!
-//! The functions of `include/poach.h`, which cbindgen writes from this crate; what of a fork is inline stands in `include/poach/fork.h`.
+//! The functions of `include/poach.h`, which cbindgen writes from this crate; what of a fork is
+//! inline stands in `include/poach/fork.h`.
 //!
 //! # What every function keeps to
 //!
-//! - *Errors are codes* ([`poach_status`]); what went wrong in words is [`poach_last_error`](status::poach_last_error)'s.
-//! - *Nothing unwinds through the border.* A panic of Rust's is caught and is [`POACH_PANICKED`](poach_status::POACH_PANICKED). A C++
-//!   exception, or a thread's cancellation, that leaves a callback ends the process with a message, as does `longjmp` out of one, at
-//!   the next call of the library's on that thread (`call`).
+//! - *Errors are codes* ([`poach_status`]); what went wrong in words is
+//!   [`poach_last_error`](status::poach_last_error)'s.
+//! - *Nothing unwinds through the border.* A panic of Rust's is caught and is
+//!   [`POACH_PANICKED`](poach_status::POACH_PANICKED). A C++ exception, or a thread's cancellation,
+//!   that leaves a callback ends the process with a message, as does `longjmp` out of one, at the
+//!   next call of the library's on that thread (`call`).
 //! - *A callback carries a context pointer*, which this library does not look at.
 //!
 //! # Safety
 //!
-//! Of all unsafe functions here: a pointer is null, which is [`POACH_NULL`](poach_status::POACH_NULL), or is to what the function's
-//! documentation says, and valid until the function returns; a callback's context is what the callback takes it for, and may be
-//! used on whatever thread the documentation says that it runs.
+//! Of all unsafe functions here: a pointer is null, which is
+//! [`POACH_NULL`](poach_status::POACH_NULL), or is to what the function's documentation says, and
+//! valid until the function returns; a callback's context is what the callback takes it for, and
+//! may be used on whatever thread the documentation says that it runs.
 
 #![allow(non_camel_case_types, reason = "the names are C's")]
 #![allow(clippy::doc_markdown, reason = "the comments are the header's, too")]

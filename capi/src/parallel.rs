@@ -10,7 +10,8 @@ use crate::pool::{poach_pool, with};
 use crate::status::poach_status::{POACH_INVALID, POACH_NO_WORKER};
 use crate::status::{Error, guard, poach_status};
 
-/// Calls `body` with each number from `begin` to before `end`, in parallel: no number twice, in no order. Returns when all have returned.
+/// Calls `body` with each number from `begin` to before `end`, in parallel: no number twice, in no
+/// order. Returns when all have returned.
 ///
 /// The loop splits itself where a worker is idle, so short bodies are all right.
 #[unsafe(no_mangle)]
@@ -37,7 +38,8 @@ pub unsafe extern "C" fn poach_par_for(
     })
 }
 
-/// As `poach_par_for`, with ranges: `body` is called with each piece of `begin` to before `end`, of `grain` numbers but for the last.
+/// As `poach_par_for`, with ranges: `body` is called with each piece of `begin` to before `end`, of
+/// `grain` numbers but for the last.
 ///
 /// POACH_INVALID: a grain of 0.
 #[unsafe(no_mangle)]
@@ -74,7 +76,8 @@ pub unsafe extern "C" fn poach_par_for_ranges(
     })
 }
 
-/// Runs one other task on the calling worker, if there is one: `*ran`, which may be NULL, is 1 then.
+/// Runs one other task on the calling worker, if there is one: `*ran`, which may be NULL, is 1
+/// then.
 ///
 /// POACH_NO_WORKER: the thread is none.
 #[unsafe(no_mangle)]

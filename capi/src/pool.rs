@@ -1,7 +1,7 @@
 //! Thread pools.
 //!
-//! A handle is never freed, so that the use of a pool after its end is an error: 40 bytes for each pool that was ever made. The pool itself is
-//! freed when it ends.
+//! A handle is never freed, so that the use of a pool after its end is an error: 40 bytes for each
+//! pool that was ever made. The pool itself is freed when it ends.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -86,10 +86,12 @@ fn watch_forks() {
             // Relaxed: the child has one thread.
             FORKS.fetch_add(1, Ordering::Relaxed);
         }
-        // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Registered several times, the
-        // handler counts a fork several times, which is as good.
+        // No `Once`, which a thread of the parent may be at when another forks: the child would
+        // wait for it. Registered several times, the handler counts a fork several times,
+        // which is as good.
         static WATCHED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-        // Acquire: whoever sees it set knows that the handler is registered; pairs with the store below.
+        // Acquire: whoever sees it set knows that the handler is registered; pairs with the store
+        // below.
         if !WATCHED.load(Ordering::Acquire) {
             // SAFETY: the handler is a function that touches one atomic word.
             _ = unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
@@ -103,7 +105,8 @@ struct Use<'p>(&'p poach_pool);
 
 impl Drop for Use<'_> {
     fn drop(&mut self) {
-        // Release: what the call did with the pool comes before its end; pairs with `poach_pool_end`.
+        // Release: what the call did with the pool comes before its end; pairs with
+        // `poach_pool_end`.
         self.0.users.fetch_sub(1, Ordering::Release);
     }
 }
@@ -197,7 +200,8 @@ const DEFAULTS: poach_pool_options = poach_pool_options {
 
 /// Makes a pool, in `*pool`. `options` may be NULL: all defaults.
 ///
-/// POACH_INVALID: threads below 0, or more than 1,024, or another option out of range; POACH_NO_MEMORY: the system refuses threads or memory.
+/// POACH_INVALID: threads below 0, or more than 1,024, or another option out of range;
+/// POACH_NO_MEMORY: the system refuses threads or memory.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_pool_new(
     options: *const poach_pool_options,
@@ -232,10 +236,11 @@ pub extern "C" fn poach_pool_global() -> *mut poach_pool {
     (&raw const GLOBAL).cast_mut()
 }
 
-/// Ends a pool: its workers finish what was spawned and end. Waits for them, unless the caller is one of them. From here on every call with the
-/// pool is POACH_CLOSED.
+/// Ends a pool: its workers finish what was spawned and end. Waits for them, unless the caller is
+/// one of them. From here on every call with the pool is POACH_CLOSED.
 ///
-/// POACH_BUSY, and nothing is done, while another call with this pool is under way; POACH_CLOSED if it has ended; POACH_INVALID: the global pool.
+/// POACH_BUSY, and nothing is done, while another call with this pool is under way; POACH_CLOSED if
+/// it has ended; POACH_INVALID: the global pool.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_pool_end(pool: *mut poach_pool) -> poach_status {
     guard(|| {
@@ -295,8 +300,8 @@ unsafe fn run_by(
     })
 }
 
-/// Runs `body` as a worker of the pool: on the calling thread, which is one more worker for as long, unless the pool is full of callers or
-/// was made otherwise. Returns when it has returned.
+/// Runs `body` as a worker of the pool: on the calling thread, which is one more worker for as
+/// long, unless the pool is full of callers or was made otherwise. Returns when it has returned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_run(
     pool: *const poach_pool,
@@ -319,10 +324,12 @@ pub unsafe extern "C" fn poach_install(
     unsafe { run_by(pool, body, context, install) }
 }
 
-/// Stops what all workers of the pool do, at their next cooperation point, runs `body` to its end with all of them, and resumes.
+/// Stops what all workers of the pool do, at their next cooperation point, runs `body` to its end
+/// with all of them, and resumes.
 ///
-/// A worker comes to a cooperation point where it waits for a stolen fork, between two tasks, and in `poach_check`. Forks and tasks of the body
-/// are shared by all workers; none of the suspended tasks runs meanwhile.
+/// A worker comes to a cooperation point where it waits for a stolen fork, between two tasks, and
+/// in `poach_check`. Forks and tasks of the body are shared by all workers; none of the suspended
+/// tasks runs meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_interrupt(
     pool: *const poach_pool,
@@ -345,7 +352,8 @@ pub extern "C" fn poach_check() -> poach_status {
     })
 }
 
-/// Runs `body` once on each of the pool's own threads, and waits for all. It is given the thread's index.
+/// Runs `body` once on each of the pool's own threads, and waits for all. It is given the thread's
+/// index.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_broadcast(
     pool: *const poach_pool,

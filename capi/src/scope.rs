@@ -27,7 +27,8 @@ fn run(
     call(|| unsafe { body(scope, context.get()) });
 }
 
-/// Runs `body` with a scope, and returns when it and all tasks that were spawned into the scope have ended.
+/// Runs `body` with a scope, and returns when it and all tasks that were spawned into the scope
+/// have ended.
 ///
 /// On a thread that is no worker, `body` runs there, as in `poach_run`.
 #[unsafe(no_mangle)]
@@ -48,7 +49,8 @@ pub unsafe extern "C" fn poach_scope_run(
     })
 }
 
-/// Spawns a task into the scope: `task` is called with the scope and the context, once, by any worker.
+/// Spawns a task into the scope: `task` is called with the scope and the context, once, by any
+/// worker.
 ///
 /// On any thread, while the scope is there.
 #[unsafe(no_mangle)]

@@ -32,7 +32,8 @@ const _: () = shared::<poach_handle>();
 /// A task: what it returns is its result.
 pub type poach_function = Option<unsafe extern "C-unwind" fn(context: *mut c_void) -> *mut c_void>;
 
-/// Starts `task` on one of the pool's own threads. `handle` may be NULL: then nobody asks for the result.
+/// Starts `task` on one of the pool's own threads. `handle` may be NULL: then nobody asks for the
+/// result.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_spawn(
     pool: *const poach_pool,
@@ -65,9 +66,11 @@ pub unsafe extern "C" fn poach_spawn(
     })
 }
 
-/// Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other tasks meanwhile.
+/// Waits for a task and frees its handle. `result` may be NULL. A worker that waits runs other
+/// tasks meanwhile.
 ///
-/// POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it was spawned in the parent of this process, and is the parent's.
+/// POACH_CANCELLED: it was cancelled, or its pool ended before it began. POACH_FORKED: it was
+/// spawned in the parent of this process, and is the parent's.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_handle_join(
     handle: *mut poach_handle,
@@ -89,7 +92,8 @@ pub unsafe extern "C" fn poach_handle_join(
     })
 }
 
-/// Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and never will. The handle is still there.
+/// Cancels a task, unless it has begun: `*cancelled`, which may be NULL, is 1 if it has not and
+/// never will. The handle is still there.
 ///
 /// POACH_FORKED: as for `poach_handle_join`.
 #[unsafe(no_mangle)]
@@ -110,7 +114,8 @@ pub unsafe extern "C" fn poach_handle_cancel(
     })
 }
 
-/// Whether a task has ended: 1 or 0; -1 for NULL; 0 in a child of the process in which it was spawned.
+/// Whether a task has ended: 1 or 0; -1 for NULL; 0 in a child of the process in which it was
+/// spawned.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_handle_is_finished(handle: *const poach_handle) -> c_int {
     // SAFETY: null or a handle.

@@ -81,7 +81,8 @@ thread_local! {
     static LAST: UnsafeCell<[u8; LONGEST]> = const { UnsafeCell::new([0; LONGEST]) };
 }
 
-/// What the last call that failed on this thread says about it: the empty string if none has. Valid until the next one fails here.
+/// What the last call that failed on this thread says about it: the empty string if none has. Valid
+/// until the next one fails here.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_last_error() -> *const c_char {
     LAST.with(|last| last.get().cast_const().cast())
@@ -106,7 +107,8 @@ impl From<poach_status> for Error {
     }
 }
 
-/// Runs what a function of C's does: its error is kept for [`poach_last_error`], and no panic gets out.
+/// Runs what a function of C's does: its error is kept for [`poach_last_error`], and no panic gets
+/// out.
 pub(crate) fn guard(f: impl FnOnce() -> Result<(), Error>) -> poach_status {
     call::check_frames();
     let Error(status, message) = match panic::catch_unwind(AssertUnwindSafe(f)) {
@@ -124,7 +126,8 @@ fn keep(status: poach_status, message: &str) {
     let end = text.iter().position(|byte| *byte == 0).unwrap_or(text.len()).min(LONGEST - 1);
     let mut words = [0; LONGEST];
     words[..end].copy_from_slice(&text[..end]);
-    // SAFETY: of this thread's alone, and nothing here has a reference to it; who reads it in C does so before the next call that fails.
+    // SAFETY: of this thread's alone, and nothing here has a reference to it; who reads it in C
+    // does so before the next call that fails.
     LAST.with(|last| unsafe { last.get().write(words) });
 }
 
@@ -144,7 +147,8 @@ mod tests {
     use super::*;
 
     fn words(text: *const c_char) -> &'static str {
-        // SAFETY: both functions return strings of C's, which the tests' threads do not change meanwhile.
+        // SAFETY: both functions return strings of C's, which the tests' threads do not change
+        // meanwhile.
         unsafe { CStr::from_ptr(text) }.to_str().unwrap()
     }
 

@@ -45,8 +45,9 @@ impl From<PutError<Context>> for Error {
     }
 }
 
-/// Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most. It is open until
-/// `poach_task_pool_close`, or until the pool and all its producers, or the pool and all its consumers, are freed.
+/// Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most.
+/// It is open until `poach_task_pool_close`, or until the pool and all its producers, or the pool
+/// and all its consumers, are freed.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_task_pool_new(
     capacity: usize,
@@ -75,7 +76,8 @@ unsafe fn pool_of<'p>(pool: *const poach_task_pool) -> Result<&'p TaskPool<Conte
     Ok(&unsafe { pool.as_ref() }.ok_or_else(|| Error::null("the task pool"))?.0)
 }
 
-/// Closes a pool: nothing can be put any more, and consumers are told when all that was put is taken.
+/// Closes a pool: nothing can be put any more, and consumers are told when all that was put is
+/// taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_task_pool_close(pool: *const poach_task_pool) -> poach_status {
     guard(|| {
@@ -186,7 +188,8 @@ pub unsafe extern "C" fn poach_consumer_get(
     unsafe { get(consumer, task, |consumer| consumer.get().map_err(|_| POACH_CLOSED)) }
 }
 
-/// Gets a task if there is one, in `*task`. POACH_EMPTY: there is none; POACH_CLOSED: there will be none.
+/// Gets a task if there is one, in `*task`. POACH_EMPTY: there is none; POACH_CLOSED: there will be
+/// none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_consumer_try_get(
     consumer: *mut poach_consumer,
@@ -200,7 +203,8 @@ pub unsafe extern "C" fn poach_consumer_try_get(
     unsafe { get(consumer, task, |consumer| consumer.try_get().map_err(status)) }
 }
 
-/// Gets a task, in `*task`; waits for so many milliseconds at most. POACH_TIMEOUT: there was none; POACH_CLOSED: there will be none.
+/// Gets a task, in `*task`; waits for so many milliseconds at most. POACH_TIMEOUT: there was none;
+/// POACH_CLOSED: there will be none.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_consumer_get_timeout(
     consumer: *mut poach_consumer,

@@ -1,4 +1,5 @@
-//! Tells the harness what it is built from: the compiler, the commit, and the versions of the peers.
+//! Tells the harness what it is built from: the compiler, the commit, and the versions of the
+//! peers.
 //!
 //! A figure without these cannot be redone. What cannot be found out is left empty, never guessed.
 
@@ -51,8 +52,8 @@ fn main() {
 
     name_words(&root);
     println!("cargo::rerun-if-changed=build.rs");
-    // Where git keeps them: in a worktree that is elsewhere, and a build that missed them would go on to state
-    // an earlier commit.
+    // Where git keeps them: in a worktree that is elsewhere, and a build that missed them would go
+    // on to state an earlier commit.
     let kept = |file: &str| printed("git", &["rev-parse", "--git-path", file], &root);
     for file in ["Cargo.lock".to_owned(), kept("HEAD"), kept("logs/HEAD")] {
         if !file.is_empty() && root.join(&file).exists() {
@@ -61,7 +62,8 @@ fn main() {
     }
 }
 
-/// What the queues' and pools' sources call the words that they access, for the account of what costs most.
+/// What the queues' and pools' sources call the words that they access, for the account of what
+/// costs most.
 fn name_words(root: &Path) {
     let mut all = Vec::new();
     for directory in [

@@ -1,4 +1,5 @@
-//! Small jobs that go well, or go wrong in a way that one chooses: for the tests, and to try things out.
+//! Small jobs that go well, or go wrong in a way that one chooses: for the tests, and to try things
+//! out.
 //!
 //! ```text
 //! mpirun -n 3 jobs sums | ordered | divide | join | join-panic | forks | forks-tasks | panic-encoding | nest | several | panic | panic-bomb | large | full | stop | kill | long | window
@@ -53,7 +54,8 @@ fn texts(
     first
 }
 
-/// A number that runs what else its rank's pool has to run, wherever it is made, encoded, decoded or copied.
+/// A number that runs what else its rank's pool has to run, wherever it is made, encoded, decoded
+/// or copied.
 #[derive(Debug)]
 struct Forking(u64);
 
@@ -123,7 +125,8 @@ thread_local! {
     static UNDER_WAY: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 
-/// A call: how long the chain below it is, and how large the tree; and which call has made it, on which thread.
+/// A call: how long the chain below it is, and how large the tree; and which call has made it, on
+/// which thread.
 type Linked = (u32, u32, u32, u64);
 
 fn this_thread() -> u64 {
@@ -131,8 +134,8 @@ fn this_thread() -> u64 {
     ADDRESS.with(|address| (&raw const *address).addr() as u64)
 }
 
-/// A chain of calls, each with a small tree of others beside the next: how many leaves there were, and how many calls at most a worker had
-/// begun on top of others that waited.
+/// A chain of calls, each with a small tree of others beside the next: how many leaves there were,
+/// and how many calls at most a worker had begun on top of others that waited.
 fn linked(
     (chain, tree, calls, thread): Linked,
     call: &mut Call<'_, Linked, (u64, u32)>,

@@ -80,8 +80,8 @@ impl<T> Bag<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Bag<T> {
-    /// The older half, rounded down, or as much of it as fits into so many parcels of so many bytes; `rank` is this rank.
-    /// Linear in what is given.
+    /// The older half, rounded down, or as much of it as fits into so many parcels of so many
+    /// bytes; `rank` is this rank. Linear in what is given.
     ///
     /// # Errors
     ///

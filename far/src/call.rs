@@ -1,20 +1,26 @@
-//! Calls that wait: a function that calls itself on values, in pairs of which either may run on another rank.
+//! Calls that wait: a function that calls itself on values, in pairs of which either may run on
+//! another rank.
 //!
-//! A *half* is a value, and who waits for what it comes to: a rank, and the number of the call there. [`join`] puts the second half into
-//! its worker's bag, where it can be stolen like any task, and runs the first. If the second is still there then, it runs it,
-//! too. If not, another worker or rank has it, and the call waits: it runs what its worker has, steals, and reads what arrives, until the
-//! result of the half does.
+//! A *half* is a value, and who waits for what it comes to: a rank, and the number of the call
+//! there. [`join`] puts the second half into its worker's bag, where it can be stolen like any
+//! task, and runs the first. If the second is still there then, it runs it, too. If not, another
+//! worker or rank has it, and the call waits: it runs what its worker has, steals, and reads what
+//! arrives, until the result of the half does.
 //!
 //! # Why no call waits for ever
 //!
-//! A worker's stack holds calls, each begun by the one below it, or while that one waited. So of two calls on a stack the upper
-//! one was begun later. A call waits only for its own second half, which is begun later than it, too. So from a call that waits, at the top
-//! of its stack, to the half that it waits for, and from there to the top of the stack on which that half is, one comes to calls that were begun
-//! later and later; there are finitely many, so this ends at one that does not wait, or at a half that nobody has begun. That one
-//! lies in the bag of a worker, and a worker runs all that is in its bag, waiting or not; or it is put aside or on its way, and comes
-//! into such a bag. Source: the argument for depth-restricted stealing in Cilk and its kin; see Wagner and Calder, *Leapfrogging* (1993).
+//! A worker's stack holds calls, each begun by the one below it, or while that one waited. So of
+//! two calls on a stack the upper one was begun later. A call waits only for its own second half,
+//! which is begun later than it, too. So from a call that waits, at the top of its stack, to the
+//! half that it waits for, and from there to the top of the stack on which that half is, one comes
+//! to calls that were begun later and later; there are finitely many, so this ends at one that does
+//! not wait, or at a half that nobody has begun. That one lies in the bag of a worker, and a worker
+//! runs all that is in its bag, waiting or not; or it is put aside or on its way, and comes
+//! into such a bag. Source: the argument for depth-restricted stealing in Cilk and its kin; see
+//! Wagner and Calder, *Leapfrogging* (1993).
 //!
-//! While a result is on its way a call waits for it, and its rank is not idle. So the end is found as for any job.
+//! While a result is on its way a call waits for it, and its rank is not idle. So the end is found
+//! as for any job.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -45,14 +51,17 @@ impl<T, R> fmt::Debug for Call<'_, T, R> {
     }
 }
 
-/// What the function comes to on two values, either of which may run on another rank. Returns when both are there.
+/// What the function comes to on two values, either of which may run on another rank. Returns when
+/// both are there.
 ///
-/// The first is run by this worker, at once. While the call waits for the second, this worker runs other tasks, above it on the stack.
+/// The first is run by this worker, at once. While the call waits for the second, this worker runs
+/// other tasks, above it on the stack.
 ///
 /// # Panics
 ///
-/// If the worker holds as many halves as it [may](crate::Builder::tasks_at_most), and if the job fails elsewhere: then it
-/// unwinds, without a message. A caller that catches that panic does not keep the job going.
+/// If the worker holds as many halves as it [may](crate::Builder::tasks_at_most), and if the job
+/// fails elsewhere: then it unwinds, without a message. A caller that catches that panic does not
+/// keep the job going.
 pub fn join<T, R>(call: &mut Call<'_, T, R>, first: T, second: T) -> (R, R) {
     call.0.join(first, second)
 }
@@ -93,7 +102,8 @@ enum Arrived<R> {
 }
 
 impl<R: Value> Arrived<R> {
-    /// Decodes it, by the user's code, which may run other tasks meanwhile: no lock is held. `rank` is this rank.
+    /// Decodes it, by the user's code, which may run other tasks meanwhile: no lock is held. `rank`
+    /// is this rank.
     fn open(self, rank: usize) -> Result<R, Failure> {
         match self {
             Arrived::Here(result) => Ok(result),
@@ -211,8 +221,8 @@ where
 }
 
 impl World {
-    /// Calls a function that calls itself by [`join`], on this and other ranks. Collective; rank 0's `value` counts, and the outcome is
-    /// there.
+    /// Calls a function that calls itself by [`join`], on this and other ranks. Collective; rank
+    /// 0's `value` counts, and the outcome is there.
     ///
     /// ```no_run
     /// use poach_far::{World, join};
@@ -229,9 +239,12 @@ impl World {
     /// # Ok::<(), poach_far::Error>(())
     /// ```
     ///
-    /// A worker's stack grows as deep as the calls go, and by as much again for each of the tasks that it runs while calls wait: sixteen, those
-    /// that it was sent with them, and more only where all workers of the rank wait so deep, or nothing happens for some time. A pair of calls costs about a hundred nanoseconds where nobody steals. There are no
-    /// checkpoints, since a stack cannot be kept; [`divide`](World::divide) waits nowhere and takes less memory, but has its join apart.
+    /// A worker's stack grows as deep as the calls go, and by as much again for each of the tasks
+    /// that it runs while calls wait: sixteen, those that it was sent with them, and more only
+    /// where all workers of the rank wait so deep, or nothing happens for some time. A pair of
+    /// calls costs about a hundred nanoseconds where nobody steals. There are no checkpoints,
+    /// since a stack cannot be kept; [`divide`](World::divide) waits nowhere and takes less memory,
+    /// but has its join apart.
     ///
     /// # Errors
     ///

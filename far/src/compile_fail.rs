@@ -1,6 +1,8 @@
-//! What safe code cannot write. Each program stands beside a twin that differs in what the error is about, and compiles.
+//! What safe code cannot write. Each program stands beside a twin that differs in what the error is
+//! about, and compiles.
 
-/// A world in two threads: MPI may be called by one at a time, and is finalised by the thread that has initialised it.
+/// A world in two threads: MPI may be called by one at a time, and is finalised by the thread that
+/// has initialised it.
 ///
 /// ```compile_fail,E0277
 /// fn shared<T: Sync>() {}

@@ -1,10 +1,13 @@
-//! Divide and conquer over ranks: a value is divided into halves, which may go to other ranks, and what they come to is joined.
+//! Divide and conquer over ranks: a value is divided into halves, which may go to other ranks, and
+//! what they come to is joined.
 //!
-//! A task is a value and its place: the row of left and right turns that leads to it. What a value comes to is kept with its
-//! place, by whichever worker found it; where the results of both halves of a value meet, in a worker, in a rank or on the way to rank 0,
-//! they are joined, and take the place of the value. So no call waits, each join is of exactly the two halves of one value, the left
-//! one first, and it need be neither commutative nor associative. As many results are kept as have not met their other half:
-//! few, since a worker goes deep first, and those of whole subtrees that were stolen.
+//! A task is a value and its place: the row of left and right turns that leads to it. What a value
+//! comes to is kept with its place, by whichever worker found it; where the results of both halves
+//! of a value meet, in a worker, in a rank or on the way to rank 0, they are joined, and take the
+//! place of the value. So no call waits, each join is of exactly the two halves of one value, the
+//! left one first, and it need be neither commutative nor associative. As many results are kept as
+//! have not met their other half: few, since a worker goes deep first, and those of whole subtrees
+//! that were stolen.
 
 use std::collections::BTreeMap;
 
@@ -52,11 +55,13 @@ fn insert<R>(
 }
 
 impl World {
-    /// Divides a value until nothing is left to divide, and joins the results: the join of two halves that are given as
-    /// values, and may run on other ranks. Collective; rank 0's `value` counts, and the outcome is there.
+    /// Divides a value until nothing is left to divide, and joins the results: the join of two
+    /// halves that are given as values, and may run on other ranks. Collective; rank 0's
+    /// `value` counts, and the outcome is there.
     ///
-    /// A half costs a task and its place, some hundred nanoseconds and more where it is stolen, so a value that is worth less than
-    /// some microseconds is better made whole, with [`poach_runtime::join`] in it.
+    /// A half costs a task and its place, some hundred nanoseconds and more where it is stolen, so
+    /// a value that is worth less than some microseconds is better made whole, with
+    /// [`poach_runtime::join`] in it.
     ///
     /// # Errors
     ///

@@ -66,7 +66,8 @@ impl<T, R> fmt::Debug for Context<'_, T, R> {
     }
 }
 
-/// How the results of workers and ranks are put together: in any order and grouping, so it must not matter.
+/// How the results of workers and ranks are put together: in any order and grouping, so it must not
+/// matter.
 pub struct Reduction<R, C> {
     pub(crate) identity: R,
     pub(crate) combine: C,
@@ -102,10 +103,12 @@ pub(crate) trait Runner<J: Job> {
     /// Counts a task that the job has run by itself.
     fn ran(&mut self);
 
-    /// Between two tasks that the job runs by itself: talks to the other ranks, and shares with them, if it is time.
+    /// Between two tasks that the job runs by itself: talks to the other ranks, and shares with
+    /// them, if it is time.
     fn pass(&mut self);
 
-    /// While a call waits and the worker has no task: looks for some. It unwinds if the job has ended.
+    /// While a call waits and the worker has no task: looks for some. It unwinds if the job has
+    /// ended.
     fn wait(&mut self);
 
     /// Sends what a call came to, to the rank that waits for it.
@@ -124,7 +127,8 @@ pub(crate) trait Job: Sized + Sync {
     fn combine(&self, into: &mut Self::Result, other: Self::Result);
     fn run<S: Runner<Self>>(&self, task: Self::Task, runner: &mut S);
 
-    /// What a call has come to on another rank, which is `from`: encoded, and decoded by the call that waits for it.
+    /// What a call has come to on another rank, which is `from`: encoded, and decoded by the call
+    /// that waits for it.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! Results in the order of a sequential program, over the reduction that knows no order.
 //!
-//! A task's path is its index among the tasks that its parent pushed, behind the path of its parent; what it emits is numbered.
-//! Paths in lexical order are the order in which a depth-first program would have run the tasks, a parent before what
-//! it pushes. So each value is kept with its path, and all are sorted in the end.
+//! A task's path is its index among the tasks that its parent pushed, behind the path of its
+//! parent; what it emits is numbered. Paths in lexical order are the order in which a depth-first
+//! program would have run the tasks, a parent before what it pushes. So each value is kept with its
+//! path, and all are sorted in the end.
 
 use serde::{Deserialize, Serialize};
 
@@ -32,7 +33,8 @@ impl<T, V> Ordered<'_, '_, T, V> {
         path
     }
 
-    /// Makes another task, whose values come after those of the tasks pushed before. As [`Context::push`].
+    /// Makes another task, whose values come after those of the tasks pushed before. As
+    /// [`Context::push`].
     pub fn push(&mut self, task: T) {
         self.pushed += 1;
         // From 1 on: behind all that this task emits, which stands at 0.
@@ -50,9 +52,10 @@ impl<T, V> Ordered<'_, '_, T, V> {
 }
 
 impl<T: Value> JobBuilder<'_, T> {
-    /// Runs the job, and returns what its tasks have emitted in the order of a sequential program: what a task
-    /// [emits](Ordered::emit), and then what the tasks that it [pushed](Ordered::push) do, the first of them first. So a reduction
-    /// of it need not be commutative.
+    /// Runs the job, and returns what its tasks have emitted in the order of a sequential program:
+    /// what a task [emits](Ordered::emit), and then what the tasks that it
+    /// [pushed](Ordered::push) do, the first of them first. So a reduction of it need not be
+    /// commutative.
     ///
     /// A value takes the path of its task beside it, four bytes a level, until the end.
     ///

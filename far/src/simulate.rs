@@ -1,12 +1,14 @@
 //! Ranks that are simulated, one worker each, on a network whose costs are those of `LogGP`.
 //!
-//! Source: Alexandrov et al., *`LogGP`: incorporating long messages into the `LogP` model* (1995). A message of k bytes takes its
-//! sender the overhead o, leaves it no earlier than the gap g after the one before, arrives L + (k - 1) G later, and takes its
-//! receiver o. A one-sided operation takes its caller 2 o + 2 L + k G and the other rank nothing. All of it is in
-//! nanoseconds of simulated time.
+//! Source: Alexandrov et al., *`LogGP`: incorporating long messages into the `LogP` model* (1995).
+//! A message of k bytes takes its sender the overhead o, leaves it no earlier than the gap g after
+//! the one before, arrives L + (k - 1) G later, and takes its receiver o. A one-sided operation
+//! takes its caller 2 o + 2 L + k G and the other rank nothing. All of it is in nanoseconds of
+//! simulated time.
 //!
-//! Each rank runs the very [`Balancer`] that runs over MPI, and a real program: its tasks are run, and cost
-//! what the program says. Between two looks at the network a rank works for [`Machine::quantum`]. The same seed gives the same run.
+//! Each rank runs the very [`Balancer`] that runs over MPI, and a real program: its tasks are run,
+//! and cost what the program says. Between two looks at the network a rank works for
+//! [`Machine::quantum`]. The same seed gives the same run.
 //!
 //! What is not modelled: contention in the network, and the processors that several ranks share.
 
@@ -36,7 +38,8 @@ pub struct Machine {
     pub byte: f64,
     /// How long a rank works between two looks at the network; a task at least.
     pub quantum: f64,
-    /// Each message takes longer by up to so many latencies, at random, in the order of each pair of ranks.
+    /// Each message takes longer by up to so many latencies, at random, in the order of each pair
+    /// of ranks.
     pub jitter: f64,
 }
 

@@ -1,7 +1,7 @@
 //! What the load balancing asks of a network: messages, and operations on another rank's window.
 //!
-//! [`Balancer`](crate::balance::Balancer) is written over this trait alone, so the same lines run over MPI
-//! and in the [simulator](crate::simulate).
+//! [`Balancer`](crate::balance::Balancer) is written over this trait alone, so the same lines run
+//! over MPI and in the [simulator](crate::simulate).
 
 use crate::message::Message;
 
@@ -16,8 +16,9 @@ pub enum Word {
 
 /// A rank's connection to the others.
 ///
-/// Messages between two ranks arrive in the order in which they were sent, and none is lost or arrives twice. No call
-/// waits for another rank, but for the one-sided operations, which wait for the network alone.
+/// Messages between two ranks arrive in the order in which they were sent, and none is lost or
+/// arrives twice. No call waits for another rank, but for the one-sided operations, which wait for
+/// the network alone.
 pub trait Transport {
     /// This rank.
     fn rank(&self) -> usize;
@@ -40,6 +41,7 @@ pub trait Transport {
     /// Copies a slot out of a rank's window.
     fn get(&mut self, rank: usize, slot: usize) -> Vec<u8>;
 
-    /// Writes a slot of this rank's window, before any later operation on [`Word::Ends`] can be seen.
+    /// Writes a slot of this rank's window, before any later operation on [`Word::Ends`] can be
+    /// seen.
     fn put_own(&mut self, slot: usize, bytes: &[u8]);
 }

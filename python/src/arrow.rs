@@ -1,7 +1,9 @@
-//! Tables, as Arrow's C stream (`__arrow_c_stream__`), which pandas, polars, pyarrow, `DuckDB` and others read.
+//! Tables, as Arrow's C stream (`__arrow_c_stream__`), which pandas, polars, pyarrow, `DuckDB` and
+//! others read.
 //!
-//! `arrow-array` makes the stream, and hands it over as one value that releases itself: so the capsule is made without
-//! unsafe code. `pyo3-arrow` would bring `arrow-cast`, `arrow-select` and numpy for classes of tables that each reader has its own of.
+//! `arrow-array` makes the stream, and hands it over as one value that releases itself: so the
+//! capsule is made without unsafe code. `pyo3-arrow` would bring `arrow-cast`, `arrow-select` and
+//! numpy for classes of tables that each reader has its own of.
 
 use std::sync::Arc;
 
@@ -27,8 +29,8 @@ const BATCH: usize = 1 << 14;
 
 /// A stream in a capsule of the name that the protocol says.
 ///
-/// The protocol lets who asks request a schema, and who answers disregard that, as is done here: each value has the one type that
-/// it can have.
+/// The protocol lets who asks request a schema, and who answers disregard that, as is done here:
+/// each value has the one type that it can have.
 pub(crate) fn capsule(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,

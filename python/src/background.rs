@@ -16,14 +16,16 @@ struct Done<'a>(&'a AtomicBool, Thread);
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the load in `watched`. What the work has made is handed on by the join.
+        // Release: pairs with the load in `watched`. What the work has made is handed on by the
+        // join.
         self.0.store(true, Ordering::Release);
         self.1.unpark();
     }
 }
 
-/// Runs `work` on another thread. The calling one waits without the GIL; every 50 ms it looks for signals, and calls `tick`, with the GIL.
-/// What these raise is raised here, once the work has ended: `stop` is called to that end.
+/// Runs `work` on another thread. The calling one waits without the GIL; every 50 ms it looks for
+/// signals, and calls `tick`, with the GIL. What these raise is raised here, once the work has
+/// ended: `stop` is called to that end.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     stop: impl Fn(),

@@ -9,7 +9,8 @@ use pyo3::prelude::*;
 
 use crate::options::kind_name;
 
-/// A file, directory, link or something else that a scan has found. Its sizes include all that is in it.
+/// A file, directory, link or something else that a scan has found. Its sizes include all that is
+/// in it.
 #[pyclass(frozen, module = "poach")]
 pub(crate) struct Entry {
     scan: Arc<Scan>,
@@ -19,7 +20,8 @@ pub(crate) struct Entry {
     depth: u32,
 }
 
-/// The bytes of a name or a path, as Python's functions of files take them: what is not UTF-8 becomes surrogates there.
+/// The bytes of a name or a path, as Python's functions of files take them: what is not UTF-8
+/// becomes surrogates there.
 #[cfg(unix)]
 pub(crate) fn os_string(bytes: &[u8]) -> OsString {
     use std::os::unix::ffi::OsStringExt as _;
@@ -178,7 +180,8 @@ impl Entry {
     }
 }
 
-/// A walk over a finished tree: each directory before what is in it. At a time it holds what is beside the way down to one entry.
+/// A walk over a finished tree: each directory before what is in it. At a time it holds what is
+/// beside the way down to one entry.
 pub(crate) struct Walk {
     pub(crate) scan: Arc<Scan>,
     /// The next is the last.

@@ -1,7 +1,9 @@
-//! Poach for Python: the module `poach._poach`, which `source/poach` hands on and `_poach.pyi` describes.
+//! Poach for Python: the module `poach._poach`, which `source/poach` hands on and `_poach.pyi`
+//! describes.
 //!
-//! - What takes long runs on a thread of its own, while the calling thread waits without the GIL, looks for signals
-//!   and calls back ([`background`]): so other Python threads run, and Ctrl-C is a `KeyboardInterrupt`.
+//! - What takes long runs on a thread of its own, while the calling thread waits without the GIL,
+//!   looks for signals and calls back ([`background`]): so other Python threads run, and Ctrl-C is
+//!   a `KeyboardInterrupt`.
 //! - Documents are those of the program: JSON that Python reads ([`json`]).
 //! - Tables are Arrow's C stream, in a capsule (`arrow`). There is no unsafe code here.
 

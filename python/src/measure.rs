@@ -1,4 +1,5 @@
-//! `poach.measure`: this processor's store buffer and its reordering bound, as `poach measure --json` has them.
+//! `poach.measure`: this processor's store buffer and its reordering bound, as `poach measure
+//! --json` has them.
 
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -40,11 +41,13 @@ impl Asked {
     }
 }
 
-/// Measures this processor: the entries of its store buffer, how many stores a load overtakes, the classic litmus tests, what a fence
-/// costs; and concludes. Returns the document of `poach measure --json`.
+/// Measures this processor: the entries of its store buffer, how many stores a load overtakes, the
+/// classic litmus tests, what a fence costs; and concludes. Returns the document of `poach measure
+/// --json`.
 ///
-/// `parts` are of capacity, litmus, classic and cost; all of them, if not said. The litmus test takes `seconds` in all, the classic ones
-/// `runs` each. `RuntimeError` where it cannot be measured, as on a processor without total store order.
+/// `parts` are of capacity, litmus, classic and cost; all of them, if not said. The litmus test
+/// takes `seconds` in all, the classic ones `runs` each. `RuntimeError` where it cannot be
+/// measured, as on a processor without total store order.
 #[pyfunction]
 #[pyo3(signature = (parts=None, /, *, seconds=30.0, runs=200_000, seed=1))]
 pub(crate) fn measure(

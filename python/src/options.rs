@@ -146,7 +146,8 @@ fn users(py: Python<'_>) -> PyResult<HashMap<u32, String>> {
     for user in module.call_method0("getpwall")?.try_iter()? {
         let user = user?;
         let number = user.getattr("pw_uid")?.extract::<u32>();
-        // Of names with one number the first counts; a number that is none of a file's is no file's owner.
+        // Of names with one number the first counts; a number that is none of a file's is no file's
+        // owner.
         if let Ok(number) = number {
             names.entry(number).or_insert(user.getattr("pw_name")?.extract::<String>()?);
         }

@@ -8,7 +8,8 @@ use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 use crate::arrow;
 use crate::entry::os_string;
 
-/// A report on a scan: a sequence of rows, each of them a dictionary; and a table, by `__arrow_c_stream__`.
+/// A report on a scan: a sequence of rows, each of them a dictionary; and a table, by
+/// `__arrow_c_stream__`.
 #[pyclass(frozen, sequence, module = "poach")]
 pub(crate) struct Report {
     section: Section,
@@ -64,7 +65,8 @@ impl Report {
         self.section.left_out
     }
 
-    /// Bytes on disk and lengths of all that the report is of, those left out included; None if it does not add them up.
+    /// Bytes on disk and lengths of all that the report is of, those left out included; None if it
+    /// does not add them up.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some([disk, apparent]) = &self.section.totals else { return Ok(None) };
@@ -107,7 +109,8 @@ impl Report {
         self.rows(py)?.try_iter()
     }
 
-    /// Arrow's C stream, for `pyarrow.table(report)`, `polars.DataFrame(report)`, `pandas.DataFrame.from_arrow(report)`.
+    /// Arrow's C stream, for `pyarrow.table(report)`, `polars.DataFrame(report)`,
+    /// `pandas.DataFrame.from_arrow(report)`.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -102,8 +102,9 @@ impl Callback<'_> {
 
 /// Scans paths and all below them.
 ///
-/// What cannot be read is in `errors` of what is returned, a path that is not there included. `progress` is called with a
-/// `Progress` every `interval` seconds and at the end; if it returns False, the scan ends with what it has. The GIL is released, and Ctrl-C
+/// What cannot be read is in `errors` of what is returned, a path that is not there included.
+/// `progress` is called with a `Progress` every `interval` seconds and at the end; if it returns
+/// False, the scan ends with what it has. The GIL is released, and Ctrl-C
 /// raises `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (
@@ -333,7 +334,8 @@ impl Scan {
         Ok(reports)
     }
 
-    /// All entries, each directory before what is in it. With `files=False` it has no others than directories.
+    /// All entries, each directory before what is in it. With `files=False` it has no others than
+    /// directories.
     fn __iter__(&self) -> Entries {
         Entries { walk: Walk::of(&self.found, true) }
     }
@@ -371,7 +373,8 @@ impl Scan {
         loads(py, &document?)
     }
 
-    /// Writes all of it to a file, as json, ndjson, csv, ncdu, snapshot or html. The file is replaced.
+    /// Writes all of it to a file, as json, ndjson, csv, ncdu, snapshot or html. The file is
+    /// replaced.
     #[pyo3(signature = (path, /, format="json", *, by="disk"))]
     fn write(
         &self,
@@ -395,7 +398,8 @@ impl Scan {
         written.map_err(|error| named(error, &path))
     }
 
-    /// Arrow's C stream of all entries, for `pyarrow.table(scan)`, `polars.DataFrame(scan)`, `pandas.DataFrame.from_arrow(scan)`.
+    /// Arrow's C stream of all entries, for `pyarrow.table(scan)`, `polars.DataFrame(scan)`,
+    /// `pandas.DataFrame.from_arrow(scan)`.
     #[pyo3(signature = (requested_schema=None))]
     fn __arrow_c_stream__<'py>(
         &self,

@@ -1,8 +1,8 @@
 //! Every check that `.ci/run` makes, one verb each: `cargo xtask <verb>`.
 //!
-//! A verb prints each command before it runs it. It ends with a line that says what held, or with an
-//! error that names the command, the file or the rule that failed. It asks rustup for whatever it needs
-//! beside cargo: a component, a target, a toolchain.
+//! A verb prints each command before it runs it. It ends with a line that says what held, or with
+//! an error that names the command, the file or the rule that failed. It asks rustup for whatever
+//! it needs beside cargo: a component, a target, a toolchain.
 
 mod absence;
 mod links;
@@ -31,9 +31,11 @@ enum Verb {
     Fmt,
     /// Clippy reports nothing, and the invariants of ARCHITECTURE.md hold.
     Lint,
-    /// The documentation builds without warnings, no page has a broken link, and API pages have their READMEs.
+    /// The documentation builds without warnings, no page has a broken link, and API pages have
+    /// their READMEs.
     Docs(verb::docs::Options),
-    /// Licences of all dependencies that ship, packages in two versions, dependencies that nothing uses.
+    /// Licences of all dependencies that ship, packages in two versions, dependencies that nothing
+    /// uses.
     Dependencies,
     /// ncdu and Chromium, which are installed, read the documents of `poach scan`.
     Documents,
@@ -41,7 +43,8 @@ enum Verb {
     Cross,
     /// The library and the program compile with the oldest supported compiler, `rust-version`.
     Oldest,
-    /// The library and the program compile with the oldest version of each dependency that `Cargo.toml` allows.
+    /// The library and the program compile with the oldest version of each dependency that
+    /// `Cargo.toml` allows.
     Minimal,
     /// The tests run on an emulated 64-bit Arm.
     Aarch64(verb::emulated::Options),
@@ -59,12 +62,14 @@ enum Verb {
     Check,
     /// Whether a test notices each small change of the queues, pools, words and the sleep protocol.
     Mutate(verb::mutate::Options),
-    /// The unit, behaviour and stress tests of these crates run under `ThreadSanitizer`, with nothing suppressed.
+    /// The unit, behaviour and stress tests of these crates run under `ThreadSanitizer`, with
+    /// nothing suppressed.
     Tsan(verb::tsan::Options),
     /// What `poach-scan` reads (exports, snapshots, patterns) is tried with bytes that a fuzzer
     /// makes up.
     Fuzz(verb::fuzz::Options),
-    /// What the tests cost: from an empty target folder to the last test, and after a change in the runtime.
+    /// What the tests cost: from an empty target folder to the last test, and after a change in the
+    /// runtime.
     TestCost,
     /// 10^9 forks over changing pools, with every result checked, and 10,000 pools.
     Soak(verb::soak::Options),
@@ -72,7 +77,8 @@ enum Verb {
     Asm,
     /// Spin, if it is installed, agrees with `poach check` about the reordering bound.
     Spin(verb::spin::Options),
-    /// The published tests and examples of crossbeam-deque and st3, and tests of what stands on the first, on the faces of `poach_deque`.
+    /// The published tests and examples of crossbeam-deque and st3, and tests of what stands on the
+    /// first, on the faces of `poach_deque`.
     FaceSuite(verb::face_suite::Options),
     /// The tests of words, pools, the runtime and the drop-in pass without a process-wide barrier.
     #[cfg(target_os = "linux")]
@@ -80,30 +86,36 @@ enum Verb {
     /// Runs a program without a process-wide barrier.
     #[cfg(target_os = "linux")]
     Filtered(verb::filtered::Filtered),
-    /// Pools where the barrier is refused, on one processor, with little address space and few threads; rayon's core beside them.
+    /// Pools where the barrier is refused, on one processor, with little address space and few
+    /// threads; rayon's core beside them.
     #[cfg(target_os = "linux")]
     Hostile(verb::hostile::Options),
     /// rayon's own tests on `compat/rayon-core` and on the original core.
     RayonSuite(verb::rayon_suite::Options),
     /// rayon's iterators on the original core and on `compat/rayon-core`, timed in turn.
     RayonBench(verb::rayon_bench::Options),
-    /// Published programs that use rayon, on the original core and on `compat/rayon-core`, timed in turn.
+    /// Published programs that use rayon, on the original core and on `compat/rayon-core`, timed in
+    /// turn.
     RayonPrograms(verb::rayon_programs::Options),
-    /// `poach scan`, the least work that a walk can do, and other scanners in PATH, timed in turn on one tree.
+    /// `poach scan`, the least work that a walk can do, and other scanners in PATH, timed in turn
+    /// on one tree.
     ScanBench(verb::scan_bench::Options),
-    /// `far/` builds and passes its tests with MPICH and Open MPI, which are installed, at 1 to 4 ranks.
+    /// `far/` builds and passes its tests with MPICH and Open MPI, which are installed, at 1 to 4
+    /// ranks.
     Mpi(verb::mpi::Options),
     /// The C library builds, installs into a scratch prefix, and passes its tests in C and C++.
     Capi(verb::capi::Options),
     /// Every command in the guide's pages ends as its page says.
     Guide(verb::guide::Options),
-    /// All packages can be packed, and the program and the library build and run from the packages alone.
+    /// All packages can be packed, and the program and the library build and run from the packages
+    /// alone.
     Publish(verb::publish::Options),
     /// Makes the commit and the tag of a release, after checking what a release requires.
     Release(verb::release::Options),
     /// The public items of the last release are still there, if the version promises it.
     Interface,
-    /// The Python package builds, installs into scratch environments, and passes its tests and type checks.
+    /// The Python package builds, installs into scratch environments, and passes its tests and type
+    /// checks.
     Python(verb::python::Options),
     /// The quick verbs, one after the other: fmt, lint, dependencies, docs, cross, oldest, minimal.
     Ci,

@@ -31,7 +31,8 @@ pub(crate) fn unpacked(directory: &Path, name: &str) -> Result<PathBuf> {
     Ok(manifest.parent().context("a manifest lies in a directory")?.as_std_path().to_owned())
 }
 
-/// Where cargo unpacks version `version` of the package `name`; `scratch` is a directory to ask it from.
+/// Where cargo unpacks version `version` of the package `name`; `scratch` is a directory to ask it
+/// from.
 pub(crate) fn unpack(name: &str, version: &str, scratch: &Path) -> Result<PathBuf> {
     let asking = scratch.join(name);
     write(&asking.join("src/lib.rs"), "")?;
@@ -40,7 +41,8 @@ pub(crate) fn unpack(name: &str, version: &str, scratch: &Path) -> Result<PathBu
          [dependencies]\n{name} = \"={version}\"\nrayon-core = \"1.13.0\"\n"
     );
     write(&asking.join("Cargo.toml"), &manifest)?;
-    // Of a package without a library cargo says nothing, but that it lies beside the others of its registry.
+    // Of a package without a library cargo says nothing, but that it lies beside the others of its
+    // registry.
     cargo("fetch --quiet", &asking, scratch).run(&format!("{name} {version} is not to be had"))?;
     let beside = unpacked(&asking, "rayon-core")?;
     let package = beside.with_file_name(format!("{name}-{version}"));
@@ -48,7 +50,8 @@ pub(crate) fn unpack(name: &str, version: &str, scratch: &Path) -> Result<PathBu
     Ok(package)
 }
 
-/// Copies the package to `to`, as a workspace of its own, and puts the drop-in below it if it is to be `patched`.
+/// Copies the package to `to`, as a workspace of its own, and puts the drop-in below it if it is to
+/// be `patched`.
 pub(crate) fn copy(package: &Path, to: &Path, patched: bool) -> Result<()> {
     for entry in WalkDir::new(package) {
         let entry = entry?;
@@ -102,7 +105,8 @@ pub(crate) fn documentation(source: &str) -> String {
     page
 }
 
-/// That the package in `directory` is built on the drop-in if it is to be `patched`, and else on the original.
+/// That the package in `directory` is built on the drop-in if it is to be `patched`, and else on
+/// the original.
 pub(crate) fn check_core(directory: &Path, patched: bool) -> Result<()> {
     let core = unpacked(directory, "rayon-core")?;
     let ours = core.starts_with(workspace::root());
@@ -110,7 +114,8 @@ pub(crate) fn check_core(directory: &Path, patched: bool) -> Result<()> {
     Ok(())
 }
 
-/// Writes a file, and the directories above it. A file that has these bytes is left alone, for cargo goes by the time of the last change.
+/// Writes a file, and the directories above it. A file that has these bytes is left alone, for
+/// cargo goes by the time of the last change.
 pub(crate) fn write(path: &Path, bytes: impl AsRef<[u8]>) -> Result<()> {
     if fs::read(path).is_ok_and(|before| before == bytes.as_ref()) {
         return Ok(());

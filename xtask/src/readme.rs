@@ -1,5 +1,6 @@
-//! The READMEs in the API documentation. A link of a README leads to another file of the repository, and an API page has no
-//! files beside it. So the API page of a crate includes `src/readme.md`, a copy of the crate's README, in which
+//! The READMEs in the API documentation. A link of a README leads to another file of the
+//! repository, and an API page has no files beside it. So the API page of a crate includes
+//! `src/readme.md`, a copy of the crate's README, in which
 //!
 //! - a link to the README of a crate that is published leads to the API page of that crate,
 //! - a link to another file of the same package leads to docs.rs's page of that file,
@@ -20,7 +21,8 @@ use crate::workspace::{Library, Workspace};
 /// What stands in place of the README's title.
 const BEGINNING: &str = "<!-- A copy of README.md for the API page, made by `cargo xtask docs --write`. -->\n\n# README\n";
 
-/// Compares each copy with its README; writes those that differ if it is to. Returns how many there are.
+/// Compares each copy with its README; writes those that differ if it is to. Returns how many there
+/// are.
 ///
 /// # Errors
 ///
@@ -53,7 +55,8 @@ pub(crate) fn check(root: &Path, write: bool) -> Result<usize> {
     Ok(libraries.len())
 }
 
-/// The README `text` of `library` as its API page has it. `pages` are the READMEs that have an API page, with the name of the package.
+/// The README `text` of `library` as its API page has it. `pages` are the READMEs that have an API
+/// page, with the name of the package.
 fn copy(root: &Path, library: &Library, text: &str, pages: &HashMap<PathBuf, &str>) -> String {
     let mut copy = String::from(BEGINNING);
     let mut end = 0;

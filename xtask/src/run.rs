@@ -42,7 +42,8 @@ impl Step {
     fn new(program: &str) -> Self {
         let mut command = Command::new(program);
         command.current_dir(workspace::root()).stdin(Stdio::null());
-        // The variables by which the outer cargo says which toolchain it is would bind the inner one.
+        // The variables by which the outer cargo says which toolchain it is would bind the inner
+        // one.
         command.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
         Step { command, shown: program.to_owned() }
     }

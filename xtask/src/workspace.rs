@@ -157,7 +157,8 @@ impl Workspace {
             .collect()
     }
 
-    /// The packages, by name, that have a library and whose directory ends with one of `directories`.
+    /// The packages, by name, that have a library and whose directory ends with one of
+    /// `directories`.
     pub(crate) fn libraries(&self, directories: &[&str]) -> Vec<String> {
         let listed = |package: &&Package| {
             directories.iter().any(|at| package.manifest_path.ends_with(format!("{at}/Cargo.toml")))

@@ -1,5 +1,5 @@
-//! `include/poach.h` is what cbindgen writes from the source; each function of it, and each macro and function of Lace's faces, is used by a program
-//! of `tests/c`.
+//! `include/poach.h` is what cbindgen writes from the source; each function of it, and each macro
+//! and function of Lace's faces, is used by a program of `tests/c`.
 
 use std::fs;
 use std::path::Path;
@@ -58,7 +58,8 @@ fn each_function_has_a_program_that_uses_it() {
     assert!(without.is_empty(), "no program of tests/c uses {without:?}");
 }
 
-/// What a header has for programs: its macros, and its functions that begin with `lace_`, but for those that its own macros are made of.
+/// What a header has for programs: its macros, and its functions that begin with `lace_`, but for
+/// those that its own macros are made of.
 fn interface(header: &str) -> Vec<&str> {
     const OWN: [&str; 9] = [
         "_Atomic",

@@ -1,5 +1,6 @@
-//! What a Rust program without `unsafe` can call of the C library, in an order that no C program has: numbers and addresses come back, which
-//! safe code cannot follow, or the process ends with a message.
+//! What a Rust program without `unsafe` can call of the C library, in an order that no C program
+//! has: numbers and addresses come back, which safe code cannot follow, or the process ends with a
+//! message.
 
 #![forbid(unsafe_code)]
 

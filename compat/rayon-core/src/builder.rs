@@ -141,8 +141,8 @@ impl ThreadPoolBuilder {
         ThreadPoolBuilder::default()
     }
 
-    /// Makes a pool that lasts as long as `with_pool` runs. Its threads may borrow what outlives this call. Each of them calls `wrapper`,
-    /// which calls [`ThreadBuilder::run`].
+    /// Makes a pool that lasts as long as `with_pool` runs. Its threads may borrow what outlives
+    /// this call. Each of them calls `wrapper`, which calls [`ThreadBuilder::run`].
     ///
     /// # Errors
     ///
@@ -175,7 +175,8 @@ where
     ///
     /// # Errors
     ///
-    /// If the system or the spawn handler refuses a thread; and with [`use_current_thread`](Self::use_current_thread), if this thread belongs to a
+    /// If the system or the spawn handler refuses a thread; and with
+    /// [`use_current_thread`](Self::use_current_thread), if this thread belongs to a
     /// pool already. The threads that have started end.
     pub fn build(self) -> Result<ThreadPool, ThreadPoolBuildError> {
         Ok(ThreadPool::of(self.with_poach(|builder| builder.build())?))
@@ -185,8 +186,8 @@ where
     ///
     /// # Errors
     ///
-    /// As [`build`](ThreadPoolBuilder::build), and if there is a global pool already. An earlier call may have made it, or the first use of one of
-    /// this crate's or Poach's functions.
+    /// As [`build`](ThreadPoolBuilder::build), and if there is a global pool already. An earlier
+    /// call may have made it, or the first use of one of this crate's or Poach's functions.
     pub fn build_global(self) -> Result<(), ThreadPoolBuildError> {
         self.with_poach(|builder| builder.build_global())?;
         observe::global();
@@ -240,7 +241,8 @@ where
 }
 
 impl<S> ThreadPoolBuilder<S> {
-    /// Sets the function that starts the threads. It is called on the thread that builds, for one thread after the other.
+    /// Sets the function that starts the threads. It is called on the thread that builds, for one
+    /// thread after the other.
     ///
     /// If it returns an error, the build fails with that error.
     pub fn spawn_handler<F>(self, spawn: F) -> ThreadPoolBuilder<CustomSpawn<F>>
@@ -270,27 +272,31 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Sets the number of threads. A number above [`max_num_threads`](crate::max_num_threads) is reduced to it.
+    /// Sets the number of threads. A number above [`max_num_threads`](crate::max_num_threads) is
+    /// reduced to it.
     ///
-    /// Zero, the default, takes the number from the environment variable `RAYON_NUM_THREADS`, or from `RAYON_RS_NUM_CPUS` if that is unset or not
-    /// a number. If neither has a number, or it is zero, the number is that of `POACH_THREADS`, and without that variable
-    /// as many as the system can run in parallel.
+    /// Zero, the default, takes the number from the environment variable `RAYON_NUM_THREADS`, or
+    /// from `RAYON_RS_NUM_CPUS` if that is unset or not a number. If neither has a number, or
+    /// it is zero, the number is that of `POACH_THREADS`, and without that variable as many as
+    /// the system can run in parallel.
     #[must_use]
     pub fn num_threads(mut self, num_threads: usize) -> Self {
         self.num_threads = num_threads;
         self
     }
 
-    /// Makes the thread that builds the pool its thread 0, for as long as the thread lives. It runs tasks when it waits for one, or yields. The
-    /// spawn, start and exit handlers are not called for it.
+    /// Makes the thread that builds the pool its thread 0, for as long as the thread lives. It runs
+    /// tasks when it waits for one, or yields. The spawn, start and exit handlers are not
+    /// called for it.
     #[must_use]
     pub fn use_current_thread(mut self) -> Self {
         self.use_current_thread = true;
         self
     }
 
-    /// Sets the function that is called with the payload of a panic in a task that nobody waits for. Without it such a panic ends the
-    /// process, and so does a panic of the function itself.
+    /// Sets the function that is called with the payload of a panic in a task that nobody waits
+    /// for. Without it such a panic ends the process, and so does a panic of the function
+    /// itself.
     #[must_use]
     pub fn panic_handler<H>(mut self, panic_handler: H) -> Self
     where
@@ -300,7 +306,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Sets the size of each thread's call stack in bytes. The default is 8 MiB, or `RUST_MIN_STACK` if that is more.
+    /// Sets the size of each thread's call stack in bytes. The default is 8 MiB, or
+    /// `RUST_MIN_STACK` if that is more.
     #[must_use]
     pub fn stack_size(mut self, stack_size: usize) -> Self {
         self.stack_size = Some(stack_size);
@@ -315,7 +322,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Sets the function that each thread calls with its index before it takes work. A panic goes to the panic handler, and the thread works on.
+    /// Sets the function that each thread calls with its index before it takes work. A panic goes
+    /// to the panic handler, and the thread works on.
     #[must_use]
     pub fn start_handler<H>(mut self, start_handler: H) -> Self
     where
@@ -325,7 +333,8 @@ impl<S> ThreadPoolBuilder<S> {
         self
     }
 
-    /// Sets the function that each thread calls with its index when it ends. A panic goes to the panic handler.
+    /// Sets the function that each thread calls with its index when it ends. A panic goes to the
+    /// panic handler.
     #[must_use]
     pub fn exit_handler<H>(mut self, exit_handler: H) -> Self
     where
@@ -370,7 +379,8 @@ fn panicked(handler: Option<&PanicHandler>, payload: Box<dyn Any + Send>) {
     }
 }
 
-/// Prints the reason and then the original's message, and ends the process. `eprintln` would panic if standard error is closed.
+/// Prints the reason and then the original's message, and ends the process. `eprintln` would panic
+/// if standard error is closed.
 fn abort(why: &str) -> ! {
     let said = "Rayon: detected unexpected panic; aborting";
     drop(writeln!(io::stderr(), "rayon-core (Poach): {why}\n{said}"));

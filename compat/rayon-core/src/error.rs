@@ -7,7 +7,8 @@ use std::io;
 use poach_runtime::BuildError;
 
 /// Why a pool cannot be made.
-// The names are those that the original's `Debug` prints: an `unwrap` shows them, so most programs that fail here do.
+// The names are those that the original's `Debug` prints: an `unwrap` shows them, so most programs
+// that fail here do.
 #[derive(Debug)]
 pub struct ThreadPoolBuildError {
     kind: ErrorKind,

@@ -1,11 +1,13 @@
 //! The interface of rayon-core 1.13 on Poach's scheduler.
 //!
-//! A program replaces the original with it by a `[patch.crates-io]` block. Neither the program nor `rayon` changes: see the README. Each item
-//! does what the original's documentation says. The documentation here states what is added, and what differs.
+//! A program replaces the original with it by a `[patch.crates-io]` block. Neither the program nor
+//! `rayon` changes: see the README. Each item does what the original's documentation says. The
+//! documentation here states what is added, and what differs.
 //!
-//! As with the original, a call from a thread outside of the pool runs on a thread of the pool. A program can see the difference: by its
-//! thread-local variables, by the size of its call stack, and by [`current_thread_index`], which is always less than
-//! [`current_num_threads`]. (Poach's own `join` runs on the thread that calls it.)
+//! As with the original, a call from a thread outside of the pool runs on a thread of the pool. A
+//! program can see the difference: by its thread-local variables, by the size of its call stack,
+//! and by [`current_thread_index`], which is always less than [`current_num_threads`]. (Poach's own
+//! `join` runs on the thread that calls it.)
 //!
 //! | module | what is in it |
 //! |---|---|
@@ -41,7 +43,8 @@ use pool::{global, is_worker};
 ///
 /// # Panics
 ///
-/// If either closure panics, after both have ended, with the payload of the panic. If both panic, with that of the first.
+/// If either closure panics, after both have ended, with the payload of the panic. If both panic,
+/// with that of the first.
 #[inline]
 pub fn join<A, B, RA, RB>(oper_a: A, oper_b: B) -> (RA, RB)
 where
@@ -73,8 +76,8 @@ where
 ///
 /// # Panics
 ///
-/// If `op` or a task panics, after all tasks have ended: with the payload of `op` if it panicked, else with that of the first task that
-/// panicked.
+/// If `op` or a task panics, after all tasks have ended: with the payload of `op` if it panicked,
+/// else with that of the first task that panicked.
 pub fn scope<'scope, OP, R>(op: OP) -> R
 where
     OP: FnOnce(&Scope<'scope>) -> R + Send,
@@ -120,8 +123,8 @@ where
     if is_worker() { poach::in_place_scope_fifo(op) } else { global().in_place_scope_fifo(op) }
 }
 
-/// Starts `func` on this thread's pool, or on the global one, and returns at once. A panic goes to the
-/// [panic handler](ThreadPoolBuilder::panic_handler), or ends the process.
+/// Starts `func` on this thread's pool, or on the global one, and returns at once. A panic goes to
+/// the [panic handler](ThreadPoolBuilder::panic_handler), or ends the process.
 pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
@@ -129,7 +132,8 @@ where
     if is_worker() { poach::spawn_detached(func) } else { global().spawn_detached(func) }
 }
 
-/// [`spawn`], for a task that starts after those that this thread has spawned with `spawn_fifo` before.
+/// [`spawn`], for a task that starts after those that this thread has spawned with `spawn_fifo`
+/// before.
 pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
@@ -137,8 +141,8 @@ where
     if is_worker() { poach::spawn_detached_fifo(func) } else { global().spawn_detached_fifo(func) }
 }
 
-/// Runs `op` once on every thread of this thread's pool, or of the global one, and returns the results in the order of the threads'
-/// indices.
+/// Runs `op` once on every thread of this thread's pool, or of the global one, and returns the
+/// results in the order of the threads' indices.
 ///
 /// # Panics
 ///
@@ -151,8 +155,8 @@ where
     if is_worker() { poach::broadcast(op) } else { global().broadcast(op) }
 }
 
-/// Starts `op` once on every thread of this thread's pool, or of the global one, and returns at once. Panics are handled as those of
-/// [`spawn`] are.
+/// Starts `op` once on every thread of this thread's pool, or of the global one, and returns at
+/// once. Panics are handled as those of [`spawn`] are.
 pub fn spawn_broadcast<OP>(op: OP)
 where
     OP: Fn(BroadcastContext<'_>) + Send + Sync + 'static,

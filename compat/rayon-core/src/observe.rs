@@ -5,8 +5,9 @@
 //! | `POACH_STATS=1` | prints each pool's counters to standard error when the pool is dropped, the global one's when the program ends |
 //! | `POACH_TRACE=FILE` | writes a timeline of the global pool to the file, for <https://ui.perfetto.dev>; those of the program's other pools to `FILE` with a number before its extension |
 //!
-//! The global pool is reported when the program ends: on Unix only, and not if the program is killed or aborts. If standard
-//! error is closed, nothing is printed, and the program ends as it would have without the variables.
+//! The global pool is reported when the program ends: on Unix only, and not if the program is
+//! killed or aborts. If standard error is closed, nothing is printed, and the program ends as it
+//! would have without the variables.
 
 use std::env;
 use std::ffi::OsString;
@@ -21,7 +22,8 @@ use std::sync::atomic::{AtomicPtr, AtomicUsize, Ordering};
 use poach_runtime::ThreadPool;
 use poach_runtime::trace::Recording;
 
-/// How many beginnings and ends of spans are recorded for each worker, in 10 MiB. Later ones are only counted.
+/// How many beginnings and ends of spans are recorded for each worker, in 10 MiB. Later ones are
+/// only counted.
 const EVENTS: usize = 1 << 18;
 
 /// A pool that is to be reported.
@@ -33,11 +35,12 @@ pub(crate) struct Observed {
     trace: Option<(PathBuf, Recording)>,
 }
 
-/// The global pool's. Not behind a lock: one that another thread holds at a fork would stay held in the child, which looks here when it
-/// ends.
+/// The global pool's. Not behind a lock: one that another thread holds at a fork would stay held in
+/// the child, which looks here when it ends.
 static GLOBAL: AtomicPtr<Observed> = AtomicPtr::new(ptr::null_mut());
 
-/// Prints to standard error. `eprintln` would panic if that is closed, which must not happen while a program ends.
+/// Prints to standard error. `eprintln` would panic if that is closed, which must not happen while
+/// a program ends.
 macro_rules! say {
     ($($what:tt)*) => {
         drop(writeln!(io::stderr(), $($what)*))
@@ -89,13 +92,15 @@ impl Observed {
     }
 }
 
-/// Observes the global pool, which has just been made, until the program ends, if the environment asks for it.
+/// Observes the global pool, which has just been made, until the program ends, if the environment
+/// asks for it.
 pub(crate) fn global() {
     let Some(observed) = Observed::of(poach_runtime::global(), 0) else {
         return;
     };
-    // A forked child finds its parent's here and leaks it: its recording cannot be stopped in this process. Release, for the
-    // Acquire in `report`: the thread that takes the pointer sees what it points to.
+    // A forked child finds its parent's here and leaks it: its recording cannot be stopped in this
+    // process. Release, for the Acquire in `report`: the thread that takes the pointer sees
+    // what it points to.
     GLOBAL.store(Box::into_raw(Box::new(observed)), Ordering::Release);
     at_exit();
 }
@@ -108,13 +113,14 @@ fn at_exit() {
         if let Some(pool) = poach_runtime::global_if_made()
             && !observed.is_null()
         {
-            // SAFETY: `global` made the pointer from a box, and the swap has left null in its place, so nobody else has it.
+            // SAFETY: `global` made the pointer from a box, and the swap has left null in its
+            // place, so nobody else has it.
             let observed = unsafe { Box::from_raw(observed) };
             observed.report(pool);
         }
     }
-    // SAFETY: `report` may be called at any time, and does not unwind into its caller: a panic in an `extern "C"` function ends the
-    // process.
+    // SAFETY: `report` may be called at any time, and does not unwind into its caller: a panic in
+    // an `extern "C"` function ends the process.
     let refused = unsafe { libc::atexit(report) };
     if refused != 0 {
         say!("POACH_STATS, POACH_TRACE: the system refuses a function to call at the end");

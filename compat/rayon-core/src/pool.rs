@@ -13,7 +13,8 @@ pub(crate) fn is_worker() -> bool {
     poach::current_thread_index().is_some()
 }
 
-/// The process's global pool, which runs what is called outside of any pool. Poach and this package share it.
+/// The process's global pool, which runs what is called outside of any pool. Poach and this package
+/// share it.
 #[cold]
 pub(crate) fn global() -> &'static poach::ThreadPool {
     poach::global_if_made().unwrap_or_else(|| {
@@ -64,9 +65,11 @@ impl ThreadPool {
         Ok(configuration.into_builder().build()?)
     }
 
-    /// Runs `op` on one of the pool's threads and returns its result. Inside `op`, the functions of this crate use this pool.
+    /// Runs `op` on one of the pool's threads and returns its result. Inside `op`, the functions of
+    /// this crate use this pool.
     ///
-    /// On one of the pool's own threads this is a plain call. A thread of another pool runs that pool's tasks while it waits.
+    /// On one of the pool's own threads this is a plain call. A thread of another pool runs that
+    /// pool's tasks while it waits.
     ///
     /// # Panics
     ///
@@ -97,12 +100,14 @@ impl ThreadPool {
         self.pool.threads()
     }
 
-    /// The index of this thread in this pool, from 0; `None` if it is not one of the pool's threads.
+    /// The index of this thread in this pool, from 0; `None` if it is not one of the pool's
+    /// threads.
     pub fn current_thread_index(&self) -> Option<usize> {
         self.pool.current_thread_index()
     }
 
-    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` if this is not one of the pool's threads.
+    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` if
+    /// this is not one of the pool's threads.
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
         self.pool.current_thread_has_pending_tasks()
     }

@@ -1,5 +1,5 @@
-//! What this package has beside the original's interface: its environment variables. Each test runs itself again in a process
-//! of its own, with variables set.
+//! What this package has beside the original's interface: its environment variables. Each test runs
+//! itself again in a process of its own, with variables set.
 
 use std::env;
 use std::fs;
@@ -232,7 +232,8 @@ fn threads_on_processors_of_their_own() {
 fn a_forked_child_has_a_global_pool_of_its_own() {
     if is_child() {
         assert_eq!(fib(10), 55);
-        // SAFETY: the child uses the allocator, which the C library keeps usable across a fork, and no lock of another thread.
+        // SAFETY: the child uses the allocator, which the C library keeps usable across a fork, and
+        // no lock of another thread.
         let process = unsafe { libc::fork() };
         assert!(process != -1);
         assert_eq!(fib(12), 144);
@@ -263,7 +264,8 @@ fn a_forked_child_does_not_report_its_parents_pools() {
     if is_child() {
         let pool = ThreadPoolBuilder::new().num_threads(2).build().unwrap();
         assert_eq!(pool.install(|| fib(10)) + fib(10), 110);
-        // SAFETY: the child uses the allocator, which the C library keeps usable across a fork, and no lock of another thread.
+        // SAFETY: the child uses the allocator, which the C library keeps usable across a fork, and
+        // no lock of another thread.
         let process = unsafe { libc::fork() };
         assert!(process != -1);
         if process == 0 {

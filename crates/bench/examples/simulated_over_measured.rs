@@ -4,8 +4,9 @@
 //! $ cargo run --release -p poach-bench --example simulated_over_measured -- NAME LOW HIGH MEASURED.json .. -- SIMULATED.json ..
 //! ```
 //!
-//! A measured sample of several workers counts if a hand-over took `LOW` to `HIGH` nanoseconds before and after it: a virtual machine's
-//! processors are moved. `NAME` is printed with each table. Above 1 means that the simulation is slower.
+//! A measured sample of several workers counts if a hand-over took `LOW` to `HIGH` nanoseconds
+//! before and after it: a virtual machine's processors are moved. `NAME` is printed with each
+//! table. Above 1 means that the simulation is slower.
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -2,8 +2,8 @@
 //!
 //! A [`Suite`] is a list of [`Case`]s; a case is one program (the workload) under one scheduler or
 //! queue (the system) with so many workers, and a closure that takes one sample. The harness
-//! interleaves the systems round by round, so that one noisy minute hits all of them alike, and keeps
-//! every sample in a [`Document`] that is whole at any moment.
+//! interleaves the systems round by round, so that one noisy minute hits all of them alike, and
+//! keeps every sample in a [`Document`] that is whole at any moment.
 //!
 //! ```
 //! use poach_bench::{Case, Plan, Request, Sample, Session, Suite, Unit, find};

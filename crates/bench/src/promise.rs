@@ -1,4 +1,5 @@
-//! What the measured queues are promised about this machine, in one place: bounds, processors, and no fence at all.
+//! What the measured queues are promised about this machine, in one place: bounds, processors, and
+//! no fence at all.
 
 use std::num::NonZeroU64;
 use std::sync::OnceLock;
@@ -9,9 +10,11 @@ use poach_memory::delta::{Bound, DeltaError, Processor, largest_known};
 use poach_memory::displace::CannotDisplace;
 use poach_memory::{Delta, Displaced, Machine, Memory as _, Profile, Unfenced};
 
-/// Whether this system's queue takes the bound of this processor ([`Delta`]). Where nobody vouches for one it is left out.
+/// Whether this system's queue takes the bound of this processor ([`Delta`]). Where nobody vouches
+/// for one it is left out.
 ///
-/// The simulated machines of `simulate` have a bound that is known, and the litmus test of `processor` looks for one.
+/// The simulated machines of `simulate` have a bound that is known, and the litmus test of
+/// `processor` looks for one.
 pub fn is_bounded(suite: &str, system: &str) -> bool {
     ["fork-join", "graphs", "deque"].contains(&suite)
         && ["ff-the", "ff-the-4", "thep", "ff-cl", "resolved"].contains(&system)
@@ -23,8 +26,9 @@ static MEASURED: OnceLock<Profile> = OnceLock::new();
 /// Whether somebody vouches for what `cpuid` shows to a virtual machine, and for the ample bound.
 static VOUCHED: OnceLock<()> = OnceLock::new();
 
-/// The bound for a client that makes `stores` stores between two pops (0: the queue makes one): the one that is known of
-/// this processor, or the one of the profile that was given, or an ample one if somebody vouches for it.
+/// The bound for a client that makes `stores` stores between two pops (0: the queue makes one): the
+/// one that is known of this processor, or the one of the profile that was given, or an ample one
+/// if somebody vouches for it.
 ///
 /// # Errors
 ///
@@ -33,29 +37,33 @@ pub(crate) fn delta(stores: u64) -> Result<Delta> {
     match (known(stores), MEASURED.get()) {
         (Ok(known), _) => Ok(known),
         (Err(_), Some(profile)) => {
-            // SAFETY: who gave the profile says that it was measured here; the suites' owners make the stores that they name.
+            // SAFETY: who gave the profile says that it was measured here; the suites' owners make
+            // the stores that they name.
             let measured = unsafe { Delta::measured(profile, stores) };
             Ok(measured?)
         }
         (Err(unknown), None) if VOUCHED.get().is_none() => {
             Err(unknown).context("`use_profile` and `use_unproven_bounds` promise one")
         }
-        // SAFETY: who called `use_unproven_bounds` vouches for it; the suites' owners make the stores that they name.
+        // SAFETY: who called `use_unproven_bounds` vouches for it; the suites' owners make the
+        // stores that they name.
         (Err(_), None) => Ok(unsafe { Delta::ample(stores) }),
     }
 }
 
-/// The bound of the table, in a virtual machine only if somebody vouches for what `cpuid` shows there.
+/// The bound of the table, in a virtual machine only if somebody vouches for what `cpuid` shows
+/// there.
 fn known(stores: u64) -> Result<Delta, DeltaError> {
     if VOUCHED.get().is_none() {
         Delta::for_this_processor()?;
     }
-    // SAFETY: `for_this_processor` has just vouched for what `cpuid` shows, or who called `use_unproven_bounds` has; the
-    // suites' owners make the stores that they name.
+    // SAFETY: `for_this_processor` has just vouched for what `cpuid` shows, or who called
+    // `use_unproven_bounds` has; the suites' owners make the stores that they name.
     unsafe { Delta::documented(stores) }
 }
 
-/// How many stores this processor may have on their way at once, from the same three sources as [`delta`].
+/// How many stores this processor may have on their way at once, from the same three sources as
+/// [`delta`].
 ///
 /// # Errors
 ///
@@ -70,9 +78,9 @@ pub(crate) fn held() -> Result<NonZeroU64> {
     NonZeroU64::new(bound).context("a processor without a store buffer has no bound")
 }
 
-/// Has the queues with a bound take that of `profile` where none is known of this processor, and the systems whose names
-/// end in `-measured` in any case; without a profile there are none of these. For the whole process, and the first call
-/// counts.
+/// Has the queues with a bound take that of `profile` where none is known of this processor, and
+/// the systems whose names end in `-measured` in any case; without a profile there are none of
+/// these. For the whole process, and the first call counts.
 ///
 /// # Errors
 ///
@@ -80,7 +88,8 @@ pub(crate) fn held() -> Result<NonZeroU64> {
 ///
 /// # Safety
 ///
-/// The profile was measured on this machine: under a bound that is too small two threads run one task. Anybody can write a profile.
+/// The profile was measured on this machine: under a bound that is too small two threads run one
+/// task. Anybody can write a profile.
 ///
 /// ```compile_fail,E0133
 /// use poach_memory::Profile;
@@ -96,16 +105,17 @@ pub unsafe fn use_profile(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// Has the queues with a bound take the one that is known of the processor that `cpuid` shows, in a virtual machine too, and
-/// an ample one ([`Delta::ample`]) where none is known and no profile is given; without this call they are left out there.
-/// Returns how many pops the ample bound is, if it will be used, for whoever prints the figures to say so. For the whole
-/// process.
+/// Has the queues with a bound take the one that is known of the processor that `cpuid` shows, in a
+/// virtual machine too, and an ample one ([`Delta::ample`]) where none is known and no profile is
+/// given; without this call they are left out there. Returns how many pops the ample bound is, if
+/// it will be used, for whoever prints the figures to say so. For the whole process.
 ///
 /// # Safety
 ///
-/// This machine runs on the processor that `cpuid` shows. If no bound is known of it, no thief fails to see more than
-/// [`largest_known`] of its owner's pops, each with a store to another cache line before it; nobody has measured that.
-/// Under a bound that is too small two threads run one task.
+/// This machine runs on the processor that `cpuid` shows. If no bound is known of it, no thief
+/// fails to see more than [`largest_known`] of its owner's pops, each with a store to another cache
+/// line before it; nobody has measured that. Under a bound that is too small two threads run one
+/// task.
 ///
 /// ```compile_fail,E0133
 /// poach_bench::use_unproven_bounds();
@@ -123,20 +133,23 @@ pub unsafe fn use_unproven_bounds() -> Option<NonZeroU64> {
 /// If there is none.
 pub(crate) fn measured() -> Result<Delta> {
     let profile = MEASURED.get().context("no profile of this processor is given")?;
-    // SAFETY: who gave the profile says that it was measured here. The queue makes the store between two pops.
+    // SAFETY: who gave the profile says that it was measured here. The queue makes the store
+    // between two pops.
     let delta = unsafe { Delta::measured(profile, 0) };
     Ok(delta?)
 }
 
 /// The bound `pops` for owners that make as many stores between two pops as it needs here.
 pub(crate) fn spaced(pops: NonZeroU64) -> Delta {
-    // SAFETY: `Spaced`, the only owner, makes the stores that this processor asks for, as `spacing` works out.
+    // SAFETY: `Spaced`, the only owner, makes the stores that this processor asks for, as `spacing`
+    // works out.
     let delta = unsafe { Delta::exactly(pops) };
     // SAFETY: as for the bound.
     unsafe { delta.without_fill() }
 }
 
-/// The bound of a simulated machine with so many entries in its store buffer, the queue making the store between two pops.
+/// The bound of a simulated machine with so many entries in its store buffer, the queue making the
+/// store between two pops.
 pub(crate) fn simulated(store_buffer: usize) -> Delta {
     // Of the entries and the store that is on its way to the cache, one in two is a pop's.
     let pops = NonZeroU64::MIN.saturating_add(store_buffer as u64 / 2);
@@ -144,14 +157,15 @@ pub(crate) fn simulated(store_buffer: usize) -> Delta {
     unsafe { Delta::exactly(pops) }
 }
 
-/// A queue without a fence, as a limit to measure by: it has room for the largest batch twice, and is not grown.
+/// A queue without a fence, as a limit to measure by: it has room for the largest batch twice, and
+/// is not grown.
 ///
 /// # Errors
 ///
 /// [`CapacityError`] if there is no memory.
 pub(crate) fn unfenced() -> Result<ChaseLev<u64, Unfenced>, CapacityError> {
-    // SAFETY: kept where the owner is alone. Where there are thieves it is not, on purpose: the tasks are numbers, and
-    // the suite does not ask that each comes out once.
+    // SAFETY: kept where the owner is alone. Where there are thieves it is not, on purpose: the
+    // tasks are numbers, and the suite does not ask that each comes out once.
     let policy = unsafe { Unfenced::new() };
     ChaseLev::with_capacity(policy, 2048)
 }
@@ -168,15 +182,16 @@ pub(crate) fn alone() -> Unfenced {
 ///
 /// [`CannotDisplace`] if this thread cannot get there.
 pub(crate) fn displaced(processor: usize) -> Result<Displaced, CannotDisplace> {
-    // SAFETY: the protocol of the pinned shapes binds each consumer to the processor of its seat before it consumes, and
-    // no other shape uses the policy.
+    // SAFETY: the protocol of the pinned shapes binds each consumer to the processor of its seat
+    // before it consumes, and no other shape uses the policy.
     unsafe { Displaced::onto(processor) }
 }
 
 /// Has this crate's own tests cover the queues with a bound on a processor without a known one too.
 #[cfg(test)]
 pub(crate) fn in_tests() {
-    // SAFETY: nobody knows; a test that fails on such a processor says what was wrong with the promise.
+    // SAFETY: nobody knows; a test that fails on such a processor says what was wrong with the
+    // promise.
     let _ = unsafe { use_unproven_bounds() };
 }
 
@@ -188,8 +203,9 @@ mod tests {
     fn a_profile_gives_no_less_than_the_bound_that_is_used_without_it() {
         let Some(here) = Processor::here() else { return };
         in_tests();
-        // As `poach measure` would write it here where this processor's bound is known; elsewhere one no smaller than the
-        // ample one, where each pop's store and the queue's own count.
+        // As `poach measure` would write it here where this processor's bound is known; elsewhere
+        // one no smaller than the ample one, where each pop's store and the queue's own
+        // count.
         let (capacity, bound) = match here.documented().map(|entry| (entry.capacity, entry.bound)) {
             Some((capacity, Bound::Seen(bound))) => (capacity, bound),
             _ => (2 * largest_known().get(), 2 * largest_known().get() + 1),

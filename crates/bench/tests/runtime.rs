@@ -1,5 +1,5 @@
-//! The suite `runtime` whole. A program of its own with one test: a case of two workers fails where the second one gets no
-//! processor, as it does beside other tests that keep both of them busy.
+//! The suite `runtime` whole. A program of its own with one test: a case of two workers fails where
+//! the second one gets no processor, as it does beside other tests that keep both of them busy.
 
 #![forbid(unsafe_code)]
 
@@ -14,8 +14,9 @@ fn every_case_gives_a_figure() {
     assert_eq!(document.failures, []);
     let idle = if cfg!(target_os = "linux") { 2 } else { 0 };
     // Four sizes of scopes and four kinds of calls, by two systems on one worker and on two; the
-    // tree by three of them, and once sequentially; four sorts by two, and once sequentially; two that take two
-    // workers; regions from outside and inside by three systems, and installed by two.
+    // tree by three of them, and once sequentially; four sorts by two, and once sequentially; two
+    // that take two workers; regions from outside and inside by three systems, and installed by
+    // two.
     assert_eq!(
         document.rows.len(),
         (4 + 4) * 2 * 2 + 3 * 2 + 1 + 4 * (2 * 2 + 1) + 2 * 2 + (3 + 2 + 3) * 2 + idle

@@ -1,14 +1,15 @@
-//! Worked example: Dekker's entry without a fence on one side, on a processor whose buffer has a bound.
+//! Worked example: Dekker's entry without a fence on one side, on a processor whose buffer has a
+//! bound.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example dekker
 //! ```
 //!
-//! Each of two threads says that it comes and looks whether the other does; at most one may enter. That needs
-//! the store before the load, which x86 does not promise without a fence. A buffer of S entries promises it
-//! after S more stores: the last of them finds room only when the first has left. So the frequent side can
-//! pay with stores that it makes anyway, if they are enough; the rare side has its fence. This is how the
-//! fence-free deques work.
+//! Each of two threads says that it comes and looks whether the other does; at most one may enter.
+//! That needs the store before the load, which x86 does not promise without a fence. A buffer of S
+//! entries promises it after S more stores: the last of them finds room only when the first has
+//! left. So the frequent side can pay with stores that it makes anyway, if they are enough; the
+//! rare side has its fence. This is how the fence-free deques work.
 //!
 //! The bug: S - 1 stores on S entries, or S stores where an egress slot stands behind the buffer.
 

@@ -1,5 +1,5 @@
-//! Runs litmus files on TSO without a bound, and prints each name with `Allow` or `Forbid`, as the lists of kinds
-//! that come with public collections say it, or with what is not understood.
+//! Runs litmus files on TSO without a bound, and prints each name with `Allow` or `Forbid`, as the
+//! lists of kinds that come with public collections say it, or with what is not understood.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example herd_kinds -- tests/*.litmus

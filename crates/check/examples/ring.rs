@@ -1,15 +1,17 @@
-//! Worked example: a ring of one's own, from one thread to another, whose consumer sleeps when it is empty.
+//! Worked example: a ring of one's own, from one thread to another, whose consumer sleeps when it
+//! is empty.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example ring
 //! ```
 //!
-//! The ring itself needs no fence on x86. Its sleep does: the consumer says that it sleeps and looks once more
-//! whether the ring is empty; the producer puts a value in and looks whether anybody sleeps. Each stores and
-//! then loads what the other stores, as in Dekker's entry.
+//! The ring itself needs no fence on x86. Its sleep does: the consumer says that it sleeps and
+//! looks once more whether the ring is empty; the producer puts a value in and looks whether
+//! anybody sleeps. Each stores and then loads what the other stores, as in Dekker's entry.
 //!
-//! The bug: no fence. Under sequential consistency every execution ends, so no test by interleaving finds it;
-//! with one entry in a buffer the consumer sleeps for ever beside a full ring, which is a deadlock.
+//! The bug: no fence. Under sequential consistency every execution ends, so no test by interleaving
+//! finds it; with one entry in a buffer the consumer sleeps for ever beside a full ring, which is a
+//! deadlock.
 
 use poach_check::loom;
 

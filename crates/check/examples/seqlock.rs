@@ -1,15 +1,17 @@
-//! Worked example: a sequence lock, whose readers write nothing and try again when a writer was there.
+//! Worked example: a sequence lock, whose readers write nothing and try again when a writer was
+//! there.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example seqlock
 //! ```
 //!
-//! The writer makes the sequence odd, writes, and makes it even. A reader takes what it has read only if the
-//! sequence was even before and is the same after. On x86 this needs no fence, on either side: stores stay in
-//! order, and loads do. It does on other processors, which this checker does not see: loom does.
+//! The writer makes the sequence odd, writes, and makes it even. A reader takes what it has read
+//! only if the sequence was even before and is the same after. On x86 this needs no fence, on
+//! either side: stores stay in order, and loads do. It does on other processors, which this checker
+//! does not see: loom does.
 //!
-//! The bug: a writer that makes the sequence odd after its first write. A reader that comes between the two
-//! takes half of one value and half of another, under sequential consistency already.
+//! The bug: a writer that makes the sequence odd after its first write. A reader that comes between
+//! the two takes half of one value and half of another, under sequential consistency already.
 
 use poach_check::loom;
 

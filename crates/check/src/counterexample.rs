@@ -1,4 +1,5 @@
-//! An execution that people can read: a column a thread, with memory and the buffers after each step.
+//! An execution that people can read: a column a thread, with memory and the buffers after each
+//! step.
 
 use std::fmt::{self, Write as _};
 

@@ -4,17 +4,18 @@
 //!
 //! An operation is as short as the execution allows: its call stands immediately before its first
 //! step that another thread could notice, its return immediately after its last step. Any longer
-//! operation of the same steps overlaps more, so a specification allows all the more for it: what no
-//! short one violates, no long one does.
+//! operation of the same steps overlaps more, so a specification allows all the more for it: what
+//! no short one violates, no long one does.
 //!
 //! # The delayed push
 //!
 //! Section 3.3 of *Fence-Free Work Stealing on Bounded TSO Processors*: a push may return while its
-//! stores are still in the owner's store buffer, and a thief that misses them answers "empty". Every
-//! queue of the field has this exception, for the owner keeps popping until the queue is empty, and
-//! the paper's own queues keep it. It is part of the specification here: besides its call and return
-//! a push has a third time, when the last of its stores has drained ([`Operation::visible`]), and up
-//! to then a thief's "empty" may overlook its task. The owner itself may never overlook it.
+//! stores are still in the owner's store buffer, and a thief that misses them answers "empty".
+//! Every queue of the field has this exception, for the owner keeps popping until the queue is
+//! empty, and the paper's own queues keep it. It is part of the specification here: besides its
+//! call and return a push has a third time, when the last of its stores has drained
+//! ([`Operation::visible`]), and up to then a thief's "empty" may overlook its task. The owner
+//! itself may never overlook it.
 
 use crate::machine::MAX_THREADS;
 
@@ -103,8 +104,8 @@ impl History {
         }
     }
 
-    /// The stores of a thread's oldest operation that has returned, and has some on their way, have drained. Returns
-    /// what that operation was.
+    /// The stores of a thread's oldest operation that has returned, and has some on their way, have
+    /// drained. Returns what that operation was.
     pub(crate) fn show(&mut self, thread: usize) -> Option<Call> {
         let now = self.tick();
         let hidden = self.operations.iter_mut().find(|operation| {

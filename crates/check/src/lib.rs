@@ -1,9 +1,9 @@
-//! A model checker for TSO\[S\], total store ordering with store buffers of capacity S, that runs the
-//! queues' own source.
+//! A model checker for TSO\[S\], total store ordering with store buffers of capacity S, that runs
+//! the queues' own source.
 //!
 //! [`Simulated`] is a [`poach_memory::Memory`]: whatever is generic over that trait runs here
-//! unchanged. A model makes shared things and threads; [`explore`] runs it again and again, until it
-//! has seen every execution that differs from the others in something that could be noticed.
+//! unchanged. A model makes shared things and threads; [`explore`] runs it again and again, until
+//! it has seen every execution that differs from the others in something that could be noticed.
 //!
 //! ```
 //! use poach_check::{Config, Simulated, Verdict, explore};
@@ -40,9 +40,10 @@
 //! | [`loom`] | loom's names, for the algorithms of other crates |
 //! | [`counterexample`] | an execution that people can read |
 //!
-//! What it does not see: under TSO the reorderings that TSO does not have ([`Consistency::C11`] and the loom models
-//! of each queue are for those); under C11 load buffering; and a [`poach_memory::Cell`]'s content, which it does
-//! not buffer but checks for accesses that no store and load put in order.
+//! What it does not see: under TSO the reorderings that TSO does not have ([`Consistency::C11`] and
+//! the loom models of each queue are for those); under C11 load buffering; and a
+//! [`poach_memory::Cell`]'s content, which it does not buffer but checks for accesses that no store
+//! and load put in order.
 #![doc = include_str!("readme.md")]
 #![deny(unsafe_code)]
 
@@ -96,9 +97,10 @@ pub enum Consistency {
     /// Total store order, with store buffers of [`Config::buffer`].
     #[default]
     Tso,
-    /// C11's and Rust's, in which a load may return what is no longer the newest, and each ordering counts. Histories are not
-    /// checked against [`Config::spec`]: what has returned need not be seen, so a model says what must hold in
-    /// the end. What is left out (load buffering) and what `SeqCst` accesses are: `machine/weak/mod.rs`.
+    /// C11's and Rust's, in which a load may return what is no longer the newest, and each ordering
+    /// counts. Histories are not checked against [`Config::spec`]: what has returned need not
+    /// be seen, so a model says what must hold in the end. What is left out (load buffering)
+    /// and what `SeqCst` accesses are: `machine/weak/mod.rs`.
     C11,
 }
 
@@ -136,7 +138,8 @@ pub struct Config {
     pub buffer: Buffer,
     /// Whether an egress slot stands behind the buffer and coalesces (section 7.3).
     pub egress: bool,
-    /// How many entries that slot has, each of which coalesces. 1 in the paper; later processors have more.
+    /// How many entries that slot has, each of which coalesces. 1 in the paper; later processors
+    /// have more.
     pub egress_entries: u32,
     /// How to search.
     pub strategy: Strategy,
@@ -154,13 +157,16 @@ pub struct Config {
     pub max_time: Option<Duration>,
     /// Executions to look for a shorter counterexample when one is found.
     pub shorten: u64,
-    /// A panic of a model's thread that cannot unwind (a check of undefined behaviour of the standard library's, one that leaves
-    /// an `extern "C"` function, a second one in a destructor) is a violation like others, and not the end of the process.
+    /// A panic of a model's thread that cannot unwind (a check of undefined behaviour of the
+    /// standard library's, one that leaves an `extern "C"` function, a second one in a
+    /// destructor) is a violation like others, and not the end of the process.
     ///
-    /// It is the last thing that this thread of the system explores: the counterexample has no more than the choices, which
-    /// another thread can replay, and further calls of [`explore`] answer with a violation that says so. And since that panic
-    /// never ends, [`std::panic::set_hook`] and [`take_hook`](std::panic::take_hook) wait for ever from then on, which Rust's
-    /// test harness calls in the end. Without this the violation and its choices are printed before the process ends.
+    /// It is the last thing that this thread of the system explores: the counterexample has no
+    /// more than the choices, which another thread can replay, and further calls of
+    /// [`explore`] answer with a violation that says so. And since that panic never ends,
+    /// [`std::panic::set_hook`] and [`take_hook`](std::panic::take_hook) wait for ever from then
+    /// on, which Rust's test harness calls in the end. Without this the violation and its
+    /// choices are printed before the process ends.
     pub outlives_aborts: bool,
     /// Set by anyone, ends the search; what was covered is reported.
     pub stop: Arc<AtomicBool>,
@@ -210,8 +216,9 @@ impl Config {
         Config { spec: Some(spec), ..self }
     }
 
-    /// The same, with every execution of at most so many preemptions, but no more than `executions`, and no shorter
-    /// counterexample looked for: what a model needs that is too large to be searched to the end.
+    /// The same, with every execution of at most so many preemptions, but no more than
+    /// `executions`, and no shorter counterexample looked for: what a model needs that is too
+    /// large to be searched to the end.
     #[must_use]
     pub fn within(self, preemptions: u32, executions: u64) -> Self {
         let strategy =
@@ -263,8 +270,8 @@ impl Threads {
         self.after = Some(Box::new(check));
     }
 
-    /// Names the words that the set-up made, in the order in which it made them. A model is set up for each execution: names that are an
-    /// `Arc` already are not copied.
+    /// Names the words that the set-up made, in the order in which it made them. A model is set up
+    /// for each execution: names that are an `Arc` already are not copied.
     pub fn name_words(&mut self, names: impl Into<Arc<[Naming]>>) {
         self.words = names.into();
     }
@@ -364,7 +371,8 @@ pub struct Report {
     pub outcomes: BTreeSet<Vec<u64>>,
     /// Whether some operation of some execution took a task as a thief.
     pub stolen: bool,
-    /// What the accesses and fences asked for that executions took, if they were to be [listed](Orderings::Listed).
+    /// What the accesses and fences asked for that executions took, if they were to be
+    /// [listed](Orderings::Listed).
     pub demands: BTreeSet<Weakening>,
     /// Executions in which a task was returned more than once, where the specification allows it.
     pub duplicates: u64,
@@ -377,14 +385,15 @@ pub struct Report {
 /// Explores every execution of a model, or as many as `config` says.
 ///
 /// The model is called once for each execution, makes its shared things out of [`Simulated`] words,
-/// and adds its threads. It must be deterministic: no clock, no random numbers, no memory of earlier
-/// executions.
+/// and adds its threads. It must be deterministic: no clock, no random numbers, no memory of
+/// earlier executions.
 ///
 /// # Panics
 ///
 /// If called inside of a model, or if the model itself panics outside of its threads.
 ///
-/// While a panic is under way nothing can be explored: the verdict is then a violation that says so.
+/// While a panic is under way nothing can be explored: the verdict is then a violation that says
+/// so.
 pub fn explore(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     engine::run(config, model)
 }

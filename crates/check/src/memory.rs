@@ -10,17 +10,19 @@ use poach_memory::{Cell, Freed, Memory, Ordering, Pointer, StoreLoad, Word};
 use crate::engine;
 use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};
 
-/// The simulated machine's memory: only to be used inside of [`explore`](crate::explore), and in the execution in which
-/// it was made. A word that is kept for another execution panics when it is used.
+/// The simulated machine's memory: only to be used inside of [`explore`](crate::explore), and in
+/// the execution in which it was made. A word that is kept for another execution panics when it is
+/// used.
 ///
-/// TSO orders loads with loads and stores with stores, so there no ordering argument changes anything but
-/// one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`). With
-/// [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say.
+/// TSO orders loads with loads and stores with stores, so there no ordering argument changes
+/// anything but one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`).
+/// With [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated;
 
-// SAFETY: the machine executes one step of one thread at a time, and `full` and `heavy` are steps that drain the store
-// buffers in question, or fences of C11; it has the process-wide barrier, always, and says whether it is TSO[S].
+// SAFETY: the machine executes one step of one thread at a time, and `full` and `heavy` are steps
+// that drain the store buffers in question, or fences of C11; it has the process-wide barrier,
+// always, and says whether it is TSO[S].
 unsafe impl Memory for Simulated {
     type Word = SimulatedWord;
     type Pointer<T> = SimulatedPointer<T>;
@@ -62,12 +64,14 @@ unsafe impl Memory for Simulated {
     }
 }
 
-/// The simulated machine on a system without a process-wide barrier: both ends of an asymmetric fence are full fences.
+/// The simulated machine on a system without a process-wide barrier: both ends of an asymmetric
+/// fence are full fences.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WithoutBarrier;
 
-// SAFETY: the words are the simulated machine's, and so are all steps. It says that it has no barrier, and what asks for
-// one all the same gets a full fence at that end, as where the system refuses it.
+// SAFETY: the words are the simulated machine's, and so are all steps. It says that it has no
+// barrier, and what asks for one all the same gets a full fence at that end, as where the system
+// refuses it.
 unsafe impl Memory for WithoutBarrier {
     type Word = SimulatedWord;
     type Pointer<T> = SimulatedPointer<T>;
@@ -112,10 +116,12 @@ unsafe impl Memory for WithoutBarrier {
     }
 }
 
-/// [`poach_memory::Displaced`] on the simulated machine, whose threads have a processor each: a thief that visits the owner's
-/// finds it switched out, and so at a full fence, and passes one itself. No other thread is stopped.
+/// [`poach_memory::Displaced`] on the simulated machine, whose threads have a processor each: a
+/// thief that visits the owner's finds it switched out, and so at a full fence, and passes one
+/// itself. No other thread is stopped.
 ///
-/// It is made in a model's set-up. As long as the word of [`until`](Displacing::until) is 0 the kernel refuses the visit.
+/// It is made in a model's set-up. As long as the word of [`until`](Displacing::until) is 0 the
+/// kernel refuses the visit.
 #[derive(Debug)]
 pub struct Displacing {
     thread: usize,
@@ -123,13 +129,13 @@ pub struct Displacing {
 }
 
 impl Displacing {
-    /// The policy of the owner that is a model's thread of this number, counted from 0 in the order in which they are
-    /// [spawned](crate::Threads::spawn).
+    /// The policy of the owner that is a model's thread of this number, counted from 0 in the order
+    /// in which they are [spawned](crate::Threads::spawn).
     ///
     /// # Safety
     ///
-    /// It is: a queue with this policy whose owner is another thread hands tasks out twice, which a model is to see, if what
-    /// its tasks are may be had twice.
+    /// It is: a queue with this policy whose owner is another thread hands tasks out twice, which a
+    /// model is to see, if what its tasks are may be had twice.
     ///
     /// # Panics
     ///
@@ -146,8 +152,9 @@ impl Displacing {
     }
 }
 
-// SAFETY: the margin is without end, so nothing is promised but of `resolve`, after which the owner has passed a full fence, as
-// whoever made the policy has promised that the owner is that thread, and the caller has passed one before and one after.
+// SAFETY: the margin is without end, so nothing is promised but of `resolve`, after which the owner
+// has passed a full fence, as whoever made the policy has promised that the owner is that thread,
+// and the caller has passed one before and one after.
 unsafe impl StoreLoad<Simulated> for Displacing {
     fn owner(&self) {
         Simulated::light();
@@ -175,8 +182,8 @@ unsafe impl StoreLoad<Simulated> for Displacing {
 #[derive(Debug)]
 pub struct SimulatedWord {
     loc: Loc,
-    /// The execution that it is a word of, and that alone may use it: in another, or in another thread's, the same
-    /// place is another word.
+    /// The execution that it is a word of, and that alone may use it: in another, or in another
+    /// thread's, the same place is another word.
     execution: u64,
 }
 
@@ -211,7 +218,8 @@ impl SimulatedWord {
     #[track_caller]
     fn put(&self, value: u64, order: Ordering) {
         match order {
-            // Another thread can tell an exchange from a store and a fence as little as this one can.
+            // Another thread can tell an exchange from a store and a fence as little as this one
+            // can.
             Ordering::SeqCst if !engine::is_weak() => {
                 self.change(Change::Swap(value), order);
             }
@@ -226,8 +234,8 @@ fn compared(old: u64, current: u64) -> Result<u64, u64> {
     if old == current { Ok(old) } else { Err(old) }
 }
 
-// SAFETY: each method is one step of the machine. Under TSO words are stronger than any ordering asks for; else the
-// ordering goes with the step.
+// SAFETY: each method is one step of the machine. Under TSO words are stronger than any ordering
+// asks for; else the ordering goes with the step.
 unsafe impl Word for SimulatedWord {
     #[track_caller]
     fn new(value: u64) -> Self {
@@ -301,8 +309,8 @@ fn check_store(order: Ordering) {
     );
 }
 
-/// A pointer of the simulated machine, which keeps a number in its place: the same in every execution
-/// in which the threads have come equally far, wherever the object was allocated.
+/// A pointer of the simulated machine, which keeps a number in its place: the same in every
+/// execution in which the threads have come equally far, wherever the object was allocated.
 #[derive(Debug)]
 pub struct SimulatedPointer<T> {
     word: SimulatedWord,
@@ -317,7 +325,8 @@ fn pointer<T>(number: u64) -> *mut T {
     core::ptr::with_exposed_provenance_mut(engine::address_of(number) as usize)
 }
 
-// SAFETY: as for the word; a number stands for one address, and provenance is exposed and taken up again.
+// SAFETY: as for the word; a number stands for one address, and provenance is exposed and taken up
+// again.
 unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
     #[track_caller]
     fn new(value: *mut T) -> Self {
@@ -366,7 +375,8 @@ pub struct SimulatedCell<T> {
 struct Uses {
     written: StdCell<Option<(usize, Touch)>>,
     read: [StdCell<Option<Touch>>; MAX_THREADS],
-    /// Its number, and the execution that it is a cell of; `None` if nobody asks whether it is dropped.
+    /// Its number, and the execution that it is a cell of; `None` if nobody asks whether it is
+    /// dropped.
     entry: Option<(u32, u64)>,
 }
 
@@ -444,7 +454,8 @@ unsafe impl<T> Cell<T> for SimulatedCell<T> {
     fn new(value: T) -> Self {
         let cell = SimulatedCell::made(value, Some(engine::new_cell(Location::caller())));
         if engine::is_weak() {
-            // Its maker has written it: who reads it must have heard of that. Under TSO who has found it has.
+            // Its maker has written it: who reads it must have heard of that. Under TSO who has
+            // found it has.
             cell.touch(true, Location::caller());
         }
         cell
@@ -468,7 +479,8 @@ mod tests {
     use super::*;
     use crate::{Config, Threads, Verdict, explore, observe};
 
-    /// Dekker's entry: the owner has no fence, the thief visits a thread. Whether both may miss the other's store.
+    /// Dekker's entry: the owner has no fence, the thief visits a thread. Whether both may miss the
+    /// other's store.
     fn both_miss(config: &Config, visited: usize, delayed: bool) -> bool {
         let report = explore(config, &|threads: &mut Threads| {
             let [tail, head, allowed] = [0, 0, u64::from(!delayed)].map(SimulatedWord::new);

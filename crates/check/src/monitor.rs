@@ -1,17 +1,21 @@
-//! A specification that follows an execution: after each call and return it knows what the object may hold.
+//! A specification that follows an execution: after each call and return it knows what the object
+//! may hold.
 //!
-//! [`spec::check`](crate::spec::check) explains a whole history. This does the same one event at a time, by
-//! *just-in-time linearization* (Lowe, *Testing for linearizability*, 2017). It keeps every possibility: what the object
-//! holds, and which of the open operations have taken effect, with what result. When an operation returns, each
-//! possibility in which it has not taken effect lets some of the other open operations take effect, and then this
-//! one; those in which its result is another than what it returned are struck out. If none is left, no order explains
-//! the history. An operation need not take effect earlier than at a return: until then nobody is told of it, and what
-//! it may overlook (`late`, below) stays as it was at its call.
+//! [`spec::check`](crate::spec::check) explains a whole history. This does the same one event at a
+//! time, by *just-in-time linearization* (Lowe, *Testing for linearizability*, 2017). It keeps
+//! every possibility: what the object holds, and which of the open operations have taken effect,
+//! with what result. When an operation returns, each possibility in which it has not taken effect
+//! lets some of the other open operations take effect, and then this one; those in which its result
+//! is another than what it returned are struck out. If none is left, no order explains the history.
+//! An operation need not take effect earlier than at a return: until then nobody is told of it, and
+//! what it may overlook (`late`, below) stays as it was at its call.
 //!
-//! So all that the past means for the verdict on the future is the set of possibilities, and two executions that
-//! differ in nothing else are one state of the search: in what order calls came that have long returned is forgotten.
+//! So all that the past means for the verdict on the future is the set of possibilities, and two
+//! executions that differ in nothing else are one state of the search: in what order calls came
+//! that have long returned is forgotten.
 //!
-//! The sets are numbered as they are met. Each step from one to another is worked out once and then looked up.
+//! The sets are numbered as they are met. Each step from one to another is worked out once and then
+//! looked up.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -41,7 +45,8 @@ struct Open {
 struct State {
     open: [Option<Open>; MAX_THREADS],
     possible: BTreeSet<Possibility>,
-    /// The tasks that were taken, and whether one was taken twice, where that is allowed: it is counted.
+    /// The tasks that were taken, and whether one was taken twice, where that is allowed: it is
+    /// counted.
     taken: BTreeSet<u64>,
     twice: bool,
 }
@@ -88,7 +93,8 @@ pub(crate) struct Monitor {
     spec: Spec,
     states: Vec<State>,
     numbers: HashMap<State, u32>,
-    /// Of each state, what follows each event that was seen there: a few, so that a search from the first on is shorter than a hash.
+    /// Of each state, what follows each event that was seen there: a few, so that a search from
+    /// the first on is shorter than a hash.
     steps: Vec<Vec<(Key, u32)>>,
     now: u32,
 }
@@ -116,7 +122,8 @@ impl Monitor {
         u64::from(self.now)
     }
 
-    /// An operation is called. `outrun` if another thread is in an operation, or has stores of one on their way.
+    /// An operation is called. `outrun` if another thread is in an operation, or has stores of one
+    /// on their way.
     pub(crate) fn call(&mut self, thread: usize, call: Call, outrun: bool) {
         self.happens(Event::Call { thread, call, outrun });
     }
@@ -234,8 +241,8 @@ impl Open {
         spec.apply(items, self.call, Some(outcome), self.outrun, &known)
     }
 
-    /// What it may return if it takes effect now. That it was outrun need not be guessed: it changes nothing, and
-    /// depends on nothing that the object holds.
+    /// What it may return if it takes effect now. That it was outrun need not be guessed: it
+    /// changes nothing, and depends on nothing that the object holds.
     fn results(&self, spec: Spec, items: &VecDeque<Item>) -> Vec<Outcome> {
         if let Call::Push(_) = self.call {
             return vec![Outcome::Done];
@@ -266,8 +273,8 @@ mod tests {
         Spec::Pool,
     ];
 
-    /// A random history of three threads, by one who often returns what is not allowed; the longest beginning that
-    /// both allow, or a difference between the two.
+    /// A random history of three threads, by one who often returns what is not allowed; the longest
+    /// beginning that both allow, or a difference between the two.
     fn follow(spec: Spec, random: &mut fastrand::Rng) -> Result<usize, String> {
         let (mut history, mut monitor) = (History::default(), Monitor::new(spec));
         let (mut open, mut hidden) = ([None; 3], [const { VecDeque::new() }; 3]);

@@ -1,5 +1,6 @@
-//! A word of the simulated machine, as loom's names and litmus files use it. It is not asked whether it is dropped:
-//! statics and threads' own words need not be, and loom's names have a leak check of their own (`loom::execution`).
+//! A word of the simulated machine, as loom's names and litmus files use it. It is not asked
+//! whether it is dropped: statics and threads' own words need not be, and loom's names have a leak
+//! check of their own (`loom::execution`).
 
 use std::panic::Location;
 

@@ -19,8 +19,8 @@ pub enum Spec {
     /// A work-stealing deque (section 3.1): push and pop at the tail, steal at the head, and a
     /// thief's "empty" only if every push that has become visible is taken.
     Deque,
-    /// The same, where a thief may also abort and change nothing (section 4) if there are no more than `margin`
-    /// tasks that have become visible: delta.
+    /// The same, where a thief may also abort and change nothing (section 4) if there are no more
+    /// than `margin` tasks that have become visible: delta.
     DequeWithAbort {
         /// Delta.
         margin: u64,
@@ -126,8 +126,9 @@ impl Checker<'_> {
         pushes.map(|push| push.visible).min().unwrap_or(Time::MAX)
     }
 
-    /// Whether a thief may say that it was outrun, which changes nothing: whether another thread was in an operation
-    /// meanwhile, or one of its operations had stores on their way to memory.
+    /// Whether a thief may say that it was outrun, which changes nothing: whether another thread
+    /// was in an operation meanwhile, or one of its operations had stores on their way to
+    /// memory.
     fn outrun(&self, operation: &Operation) -> bool {
         self.spec.retries_freely()
             || self.operations.iter().any(|other| {
@@ -139,8 +140,9 @@ impl Checker<'_> {
 }
 
 impl Spec {
-    /// Whether a thief may say at any time that it was outrun: a private deque's owner may let a thief wait in vain,
-    /// and a pool's consumer says so of a pool in which it has found nothing.
+    /// Whether a thief may say at any time that it was outrun: a private deque's owner may let a
+    /// thief wait in vain, and a pool's consumer says so of a pool in which it has found
+    /// nothing.
     pub(crate) fn retries_freely(self) -> bool {
         self.private() || self == Spec::Pool
     }
@@ -150,8 +152,8 @@ impl Spec {
         matches!(self, Spec::PartlyPrivate | Spec::PartlyPrivateLifo | Spec::PartlyPrivateFifo)
     }
 
-    /// The states that an operation with its outcome can lead to: none if it is not allowed here. A thief has to know
-    /// the tasks that are `known`.
+    /// The states that an operation with its outcome can lead to: none if it is not allowed here. A
+    /// thief has to know the tasks that are `known`.
     pub(crate) fn apply(
         self,
         items: &VecDeque<Item>,

@@ -234,10 +234,11 @@ impl Recording {
 /// The letters of the first thread's events, by their kind.
 const FIRST: [u8; KINDS] = [b'a', b'A', b's', b'i', b'I', b'Q'];
 
-/// A choice string: `a` is a step of the first thread, `A` a drain of its buffer, `s` a coalescing in
-/// it, `i` that the thread gives up waiting, and of weak memory `I` that its step concerns another message, `Q` that a
-/// process-wide barrier reaches it; `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because
-/// nobody can notice when it happens; a number repeats.
+/// A choice string: `a` is a step of the first thread, `A` a drain of its buffer, `s` a coalescing
+/// in it, `i` that the thread gives up waiting, and of weak memory `I` that its step concerns
+/// another message, `Q` that a process-wide barrier reaches it; `b`, `B`, `t` the second thread's,
+/// and so on. A `'` marks what was no choice, because nobody can notice when it happens; a number
+/// repeats.
 pub fn write_choices(events: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = events;

@@ -75,8 +75,8 @@ pub enum Violation {
     Panic(String),
     /// Nobody can move.
     Deadlock(String),
-    /// An execution has more events than the bound, or more operations than a history may have (250).
-    /// So many events it had.
+    /// An execution has more events than the bound, or more operations than a history may have
+    /// (250). So many events it had.
     Livelock(usize),
     /// Two accesses to a cell that no store and load put in order.
     Race(String),

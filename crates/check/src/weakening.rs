@@ -1,8 +1,9 @@
 //! Orderings and fences of the code under test, played weaker than they are written.
 //!
-//! A checker that has called a queue clean has not said which of its orderings it needed. So a search may play one access
-//! without its acquire or its release, or leave one fence out, wherever it stands in the code: the source stays as it is.
-//! What is refuted then, the ordering was needed for, and a scene knows it.
+//! A checker that has called a queue clean has not said which of its orderings it needed. So a
+//! search may play one access without its acquire or its release, or leave one fence out, wherever
+//! it stands in the code: the source stays as it is. What is refuted then, the ordering was needed
+//! for, and a scene knows it.
 
 use core::fmt;
 use std::panic::Location;

@@ -1,8 +1,8 @@
 //! `poach bench`: the papers' programs, side by side with what a user would pick instead.
 //!
 //! The samples are taken on a thread of their own. The main thread shows progress, saves what there
-//! is, and answers Ctrl-C at once: it writes the document as it stands and ends the program, without
-//! waiting for the sample that is being taken.
+//! is, and answers Ctrl-C at once: it writes the document as it stands and ends the program,
+//! without waiting for the sample that is being taken.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -26,8 +26,8 @@ use poach_bench::{
 use crate::output::{self, AMISS, USAGE, print};
 use crate::signals::on_interrupt;
 
-/// The call stack of the thread that measures, in bytes of address space: the sequential programs run
-/// on it, and the deepest goes through some ten thousand levels.
+/// The call stack of the thread that measures, in bytes of address space: the sequential programs
+/// run on it, and the deepest goes through some ten thousand levels.
 const STACK: usize = 256 << 20;
 
 /// Run the papers' programs side by side with other schedulers.
@@ -48,8 +48,8 @@ Exit code: 0 if every sample was taken, 1 if one failed or the run was cut short
 pub(crate) struct Arguments {
     /// The suite to run; without one, says which there are.
     suite: Option<String>,
-    /// What a figure of a paper needs, and that figure beside the paper's: one of those that `--figure
-    /// list` says, several of them, or `all`.
+    /// What a figure of a paper needs, and that figure beside the paper's: one of those that
+    /// `--figure list` says, several of them, or `all`.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     figure: Vec<String>,
     /// Small inputs and few samples, within half a minute.
@@ -84,7 +84,8 @@ pub(crate) struct Arguments {
     /// Measure nothing: draw the figures and the page of the samples in this directory anew.
     #[arg(long, value_name = "DIR", exclusive = true)]
     redraw: Option<PathBuf>,
-    /// This processor's profile, that `poach measure all` wrote: adds `ff-the-measured`, and the queues with a bound take its bound where none is known.
+    /// This processor's profile, that `poach measure all` wrote: adds `ff-the-measured`, and the
+    /// queues with a bound take its bound where none is known.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
     /// The machine that `simulate` simulates: xeon, salsa, lace, or a file that describes one;
@@ -92,7 +93,8 @@ pub(crate) struct Arguments {
     /// figure's].
     #[arg(long, value_name = "MACHINE")]
     memory: Option<String>,
-    /// Of `simulate`: which words cost most in each row, by the names that they have in the source.
+    /// Of `simulate`: which words cost most in each row, by the names that they have in the
+    /// source.
     #[arg(long)]
     why: bool,
     /// Print one JSON document.
@@ -165,8 +167,8 @@ impl Arguments {
         Ok(figures)
     }
 
-    /// Each suite that these figures need, once, with all that they show of it: what two figures share is measured once, and
-    /// beside everything that either compares it with.
+    /// Each suite that these figures need, once, with all that they show of it: what two figures
+    /// share is measured once, and beside everything that either compares it with.
     fn parts(&self, figures: &[&'static PaperFigure]) -> Result<Vec<(Box<dyn Suite>, Plan)>> {
         ensure!(
             self.suite.is_none()

@@ -1,7 +1,8 @@
-//! `poach doctor`: what this machine gives a program that uses Poach, and what Poach does about each.
+//! `poach doctor`: what this machine gives a program that uses Poach, and what Poach does about
+//! each.
 //!
-//! Each thing that it looks at is a function here or in `doctor/linux.rs` and gives one [`Finding`]. A pool is made
-//! and dropped, and the clock is measured; nothing is changed.
+//! Each thing that it looks at is a function here or in `doctor/linux.rs` and gives one
+//! [`Finding`]. A pool is made and dropped, and the clock is measured; nothing is changed.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -138,7 +139,8 @@ fn processors() -> Finding {
     }
 }
 
-/// A pool as the library makes it by default, by making one: with `POACH_THREADS`, the limits and the address space that there are.
+/// A pool as the library makes it by default, by making one: with `POACH_THREADS`, the limits and
+/// the address space that there are.
 fn pool() -> Finding {
     const WHAT: &str = "pool";
     match ThreadPool::builder().build() {
@@ -268,7 +270,8 @@ fn clock() -> Finding {
         }
         start.elapsed().as_nanos() / u128::from(LOOKS)
     };
-    // The shortest, as a round in which another program had the processor says nothing of the clock.
+    // The shortest, as a round in which another program had the processor says nothing of the
+    // clock.
     let each = (0..ROUNDS).map(|_| round()).min().unwrap_or(0);
     let given = format!("a look takes {each} ns");
     if each <= DEAR {

@@ -36,7 +36,8 @@ pub(crate) fn complain(verb: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "poach {verb}: {}", plain(text));
 }
 
-/// A text as a terminal may show it: what moves the cursor or turns writing around is escaped, but the end of a line.
+/// A text as a terminal may show it: what moves the cursor or turns writing around is escaped, but
+/// the end of a line.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -48,8 +49,8 @@ fn plain(text: &str) -> String {
     shown
 }
 
-/// Ends the program for arguments that make no sense, or after the help that was asked for. Arguments that a terminal must
-/// not get as they are are shown without colour, and escaped.
+/// Ends the program for arguments that make no sense, or after the help that was asked for.
+/// Arguments that a terminal must not get as they are are shown without colour, and escaped.
 pub(crate) fn refuse(error: &clap::Error, arguments: &[OsString]) -> ! {
     let odd = |argument: &OsString| {
         let text = argument.to_string_lossy();
@@ -144,7 +145,8 @@ fn replace(path: &Path, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) ->
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    // A file that was not there gets the permissions of a new one, which are the user's to restrict (umask).
+    // A file that was not there gets the permissions of a new one, which are the user's to restrict
+    // (umask).
     let mut options = fs::OpenOptions::new();
     options.write(true).create_new(true);
     let file = {

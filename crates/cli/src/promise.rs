@@ -15,10 +15,10 @@ pub(crate) fn use_profile(profile: &Profile) -> Result<()> {
     unsafe { poach_bench::use_profile(profile) }
 }
 
-/// Has the suites take the bound of the processor that `cpuid` shows, and an ample one where none is known of it and none was
-/// given; returns the ample one then.
+/// Has the suites take the bound of the processor that `cpuid` shows, and an ample one where none
+/// is known of it and none was given; returns the ample one then.
 pub(crate) fn use_unproven_bounds() -> Option<NonZeroU64> {
-    // SAFETY: `cpuid` is trusted, and nobody knows of the ample bound: the user is told so before the first sample, and how
-    // to give one that was measured. Each sample's result is checked.
+    // SAFETY: `cpuid` is trusted, and nobody knows of the ample bound: the user is told so before
+    // the first sample, and how to give one that was measured. Each sample's result is checked.
     unsafe { poach_bench::use_unproven_bounds() }
 }

@@ -1,4 +1,5 @@
-//! `poach completions` and `poach man`: what shells and `man` know of the flags, from where they are defined.
+//! `poach completions` and `poach man`: what shells and `man` know of the flags, from where they
+//! are defined.
 
 use std::process::ExitCode;
 

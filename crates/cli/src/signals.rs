@@ -1,7 +1,7 @@
 //! The signals that ask a program to end: Ctrl-C, and on Unix SIGTERM and SIGHUP.
 //!
-//! A signal that was ignored when the program began stays ignored, so that `nohup poach ..` outlives its
-//! terminal, and a shell's background job the Ctrl-C that is meant for another one.
+//! A signal that was ignored when the program began stays ignored, so that `nohup poach ..`
+//! outlives its terminal, and a shell's background job the Ctrl-C that is meant for another one.
 
 use anyhow::{Context as _, Result};
 
@@ -46,7 +46,8 @@ fn wanted() -> Vec<i32> {
         .collect()
 }
 
-/// Without `/proc` nothing tells whether a signal is ignored: the one that `nohup` ignores is left alone.
+/// Without `/proc` nothing tells whether a signal is ignored: the one that `nohup` ignores is left
+/// alone.
 #[cfg(all(unix, not(target_os = "linux")))]
 fn wanted() -> Vec<i32> {
     use signal_hook::consts::{SIGINT, SIGTERM};

@@ -1,4 +1,5 @@
-//! `poach bench` in a program that was built without the suites: says how to build one that has them.
+//! `poach bench` in a program that was built without the suites: says how to build one that has
+//! them.
 
 use std::ffi::OsString;
 use std::process::ExitCode;

@@ -2,15 +2,15 @@
 //!
 //! `cargo bench -p poach-deque --bench reclamation`
 //!
-//! - `poach`: [`poach_deque::ChaseLev`] as it ships. A thief claims first and copies second, and its word
-//!   that an index is finished frees slots and buffers alike.
-//! - `keep`: the deque as it was published. A thief copies first and claims second; old buffers are kept
-//!   until the deque goes, so that a slow thief finds something to read.
+//! - `poach`: [`poach_deque::ChaseLev`] as it ships. A thief claims first and copies second, and
+//!   its word that an index is finished frees slots and buffers alike.
+//! - `keep`: the deque as it was published. A thief copies first and claims second; old buffers are
+//!   kept until the deque goes, so that a slow thief finds something to read.
 //! - `epoch`: as `keep`, but a thief pins an epoch of crossbeam-epoch, which frees the old buffers.
 //! - `hazard`: as `keep`, but a thief protects the buffer with a hazard pointer of haphazard.
 //!
-//! The last three are one source, below, for tasks of one word; all four have the owner's full fence. The
-//! rounds interleave, and each figure is the median of [`ROUNDS`].
+//! The last three are one source, below, for tasks of one word; all four have the owner's full
+//! fence. The rounds interleave, and each figure is the median of [`ROUNDS`].
 
 use std::hint::black_box;
 use std::mem::size_of;

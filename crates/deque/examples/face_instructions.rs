@@ -1,5 +1,6 @@
-//! So many operations of one kind through a face of this crate or through the original, for `valgrind --tool=callgrind`:
-//! the counts of two runs, their difference divided by that of their numbers, are the instructions of one.
+//! So many operations of one kind through a face of this crate or through the original, for
+//! `valgrind --tool=callgrind`: the counts of two runs, their difference divided by that of their
+//! numbers, are the instructions of one.
 //!
 //! The workloads are those of `poach bench faces` that one thread can do.
 //!

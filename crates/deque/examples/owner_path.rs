@@ -1,5 +1,5 @@
-//! One push and one pop of each queue, each pair a function of its own, so that `cargo xtask asm` can
-//! disassemble what an owner runs. Cold paths are calls out of these functions.
+//! One push and one pop of each queue, each pair a function of its own, so that `cargo xtask asm`
+//! can disassemble what an owner runs. Cold paths are calls out of these functions.
 
 use std::hint::black_box;
 

@@ -1,5 +1,5 @@
-//! So many operations of one kind on one queue, for `valgrind --tool=callgrind`: the counts of two runs, their difference
-//! divided by that of their numbers, are the instructions of one.
+//! So many operations of one kind on one queue, for `valgrind --tool=callgrind`: the counts of two
+//! runs, their difference divided by that of their numbers, are the instructions of one.
 //!
 //! ```console
 //! $ cargo build --release -p poach-deque --example queue_instructions
@@ -18,8 +18,9 @@ use poach_deque::{
 };
 use poach_memory::{Asymmetric, Bounded, Delta, Resolved};
 
-/// `owner`: a push and a pop. `batch`: as many, 64 pushes and then 64 pops. `empty`: a pop of nothing. `steal`: a push and
-/// a steal. `drain`: 1024 pushes, 960 steals and then pops of what is left.
+/// `owner`: a push and a pop. `batch`: as many, 64 pushes and then 64 pops. `empty`: a pop of
+/// nothing. `steal`: a push and a steal. `drain`: 1024 pushes, 960 steals and then pops of what is
+/// left.
 fn work<O: Owner<u64>>(queue: &O, kind: &str, number: u64) {
     let thief = queue.thief();
     match kind {

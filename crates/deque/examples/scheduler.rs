@@ -4,9 +4,10 @@
 //! cargo run --release -p poach-deque --example scheduler
 //! ```
 //!
-//! Four threads count the nodes of a tree. Each runs its own tasks, youngest first; one that has none steals, and one that finds nothing to
-//! steal sleeps. It shows the three things that a split deque wants of a scheduler: requests, the look before a sleep, and what
-//! an owner does before a long leaf.
+//! Four threads count the nodes of a tree. Each runs its own tasks, youngest first; one that has
+//! none steals, and one that finds nothing to steal sleeps. It shows the three things that a split
+//! deque wants of a scheduler: requests, the look before a sleep, and what an owner does before a
+//! long leaf.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -52,7 +53,8 @@ impl Pool {
 
     fn run(&self, own: &Split<Tree>, Tree(levels): Tree) {
         if levels == 0 {
-            // A long leaf: whoever asks meanwhile would wait for its end, so what is private is shared first.
+            // A long leaf: whoever asks meanwhile would wait for its end, so what is private is
+            // shared first.
             if own.share() {
                 self.call();
             }
@@ -82,7 +84,8 @@ impl Pool {
                 match thief.steal() {
                     Steal::Success(task) => return Some(task),
                     Steal::Retry => Machine::pause(),
-                    // Nothing is shared. This has left a request: what is private is shared at its owner's next push or pop.
+                    // Nothing is shared. This has left a request: what is private is shared at its
+                    // owner's next push or pop.
                     Steal::Empty | Steal::Abort => break,
                 }
             }
@@ -90,11 +93,13 @@ impl Pool {
         None
     }
 
-    /// Sleeps, unless there is something after all. `Empty` says only that nothing is *shared*: one who slept for it would lose
-    /// what is private to an owner that does not come back to its queue.
+    /// Sleeps, unless there is something after all. `Empty` says only that nothing is *shared*: one
+    /// who slept for it would lose what is private to an owner that does not come back to its
+    /// queue.
     fn sleep(&self, me: usize) {
         let calls = *self.calls.lock().unwrap();
-        // The requests are left; after a process-wide barrier a push that is not seen here sees its request, and shares.
+        // The requests are left; after a process-wide barrier a push that is not seen here sees its
+        // request, and shares.
         Machine::heavy();
         for (_, thief) in self.thieves.iter().enumerate().filter(|(index, _)| *index != me) {
             if !thief.is_empty() || thief.has_private_tasks() && thief.expose() != Exposure::Refused
@@ -103,7 +108,8 @@ impl Pool {
             }
         }
         let sleepers = self.calls.lock().unwrap();
-        // An owner that answers a request calls nobody by itself (a `Context` of `with_context` may); so no sleep is for ever here.
+        // An owner that answers a request calls nobody by itself (a `Context` of `with_context`
+        // may); so no sleep is for ever here.
         let nap = std::time::Duration::from_millis(1);
         drop(self.called.wait_timeout_while(sleepers, nap, |now| *now == calls && !self.is_done()));
     }

@@ -2,10 +2,10 @@
 //!
 //! `cargo run --release -p poach-deque --example unfenced -- [rounds]`
 //!
-//! The owner pushes some tasks and pops them, over and over, while a thief steals. Between two pops it
-//! stores to memory that is in no cache, as a client may, so that its store buffer is slow to drain. Each
-//! queue counts how often each task came out: Chase-Lev and THE with their fences and without, FF-CL with
-//! the delta that its maker's documents give, and with 1, which is too small.
+//! The owner pushes some tasks and pops them, over and over, while a thief steals. Between two pops
+//! it stores to memory that is in no cache, as a client may, so that its store buffer is slow to
+//! drain. Each queue counts how often each task came out: Chase-Lev and THE with their fences and
+//! without, FF-CL with the delta that its maker's documents give, and with 1, which is too small.
 
 use std::num::NonZeroU64;
 use std::sync::Barrier;
@@ -78,7 +78,8 @@ fn off<O: Owner<u32>>(queue: &O, rounds: u32) -> (u32, u32) {
 
 /// No fence.
 fn unfenced() -> Unfenced {
-    // SAFETY: not kept, which is what this program shows. Its tasks are numbers, and its queues do not grow.
+    // SAFETY: not kept, which is what this program shows. Its tasks are numbers, and its queues do
+    // not grow.
     unsafe { Unfenced::new() }
 }
 

@@ -1,4 +1,5 @@
-//! What safe code cannot write. Each program stands beside a twin that differs in what the error is about, and compiles.
+//! What safe code cannot write. Each program stands beside a twin that differs in what the error is
+//! about, and compiles.
 
 /// An owner's handle in two threads.
 ///
@@ -232,9 +233,10 @@ mod here {}
 /// ```
 mod split {}
 
-/// A task's slot, and the head of a stack, without a promise: `Head::push` is unsafe, and so is all that gives a `Head`
-/// (`Stack::bottom`, `Pushed`), tells of its `Popped` or reads a `Slot`. So safe code has no `depth`, `as_ptr`, `status`,
-/// `descriptor` or `PushError` of a task either, and no `Here` whose `owns` lies.
+/// A task's slot, and the head of a stack, without a promise: `Head::push` is unsafe, and so is all
+/// that gives a `Head` (`Stack::bottom`, `Pushed`), tells of its `Popped` or reads a `Slot`. So
+/// safe code has no `depth`, `as_ptr`, `status`, `descriptor` or `PushError` of a task either, and
+/// no `Here` whose `owns` lies.
 ///
 /// ```compile_fail,E0133
 /// use poach_deque::split::{Popped, Pushed, PushError, Stack};
@@ -255,7 +257,8 @@ mod split {}
 /// ```
 mod promises {}
 
-/// Another way to keep tasks in a ring than `Whole`, without a promise: `Storage` is an unsafe trait.
+/// Another way to keep tasks in a ring than `Whole`, without a promise: `Storage` is an unsafe
+/// trait.
 ///
 /// ```compile_fail,E0200
 /// enum Mine {}

@@ -1,6 +1,7 @@
 //! What the owner's and the thieves' handles of a queue have in common, whatever the queue.
 
-/// `Clone` for a thief's handle, and `Debug` for both, of a queue whose `shared` part knows its length.
+/// `Clone` for a thief's handle, and `Debug` for both, of a queue whose `shared` part knows its
+/// length.
 ///
 /// Each handle comes after its generic parameters; what the thief's has beside `shared` comes last.
 macro_rules! handles {
@@ -31,8 +32,8 @@ macro_rules! handles {
     };
 }
 
-/// The constructors of an owner's handle whose queue is made by `starting_at`, and what it says of itself: Chase-Lev's, THE's
-/// and THEP's.
+/// The constructors of an owner's handle whose queue is made by `starting_at`, and what it says of
+/// itself: Chase-Lev's, THE's and THEP's.
 macro_rules! owner {
     ($owner:ident, $name:literal) => {
         impl<T: Send> $owner<T> {
@@ -116,8 +117,8 @@ macro_rules! owner {
     };
 }
 
-/// The methods of [`Owner`](crate::Owner) and [`Thief`](crate::Thief) on a queue's own types, so that nobody has to
-/// import a trait who names one queue.
+/// The methods of [`Owner`](crate::Owner) and [`Thief`](crate::Thief) on a queue's own types, so
+/// that nobody has to import a trait who names one queue.
 ///
 /// Each handle comes after its generic parameters.
 macro_rules! methods {

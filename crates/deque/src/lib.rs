@@ -24,14 +24,17 @@
 //! assert_eq!(owner.pop(), Some("another"));
 //! ```
 //!
-//! Where the owner and a thief can compete for a task, a queue has a fence policy, [`StoreLoad`], as a type parameter: [`Full`] (the default),
-//! [`Asymmetric`], [`Bounded`], [`Resolved`] or [`Unbounded`]; [`poach_memory::order`] says where each is sound. Every queue is also generic over a
-//! [`Memory`](poach_memory::Memory), so loom and the TSO\[S\] checker run the source that ships.
+//! Where the owner and a thief can compete for a task, a queue has a fence policy, [`StoreLoad`],
+//! as a type parameter: [`Full`] (the default), [`Asymmetric`], [`Bounded`], [`Resolved`] or
+//! [`Unbounded`]; [`poach_memory::order`] says where each is sound. Every queue is also generic
+//! over a [`Memory`](poach_memory::Memory), so loom and the TSO\[S\] checker run the source that
+//! ships.
 //!
 //! # Writing a scheduler
 //!
-//! `examples/scheduler.rs` is a scheduler in a hundred lines, on [`Split`]. A pushed task is usually *private* there: thieves cannot
-//! take it before its owner shares it. So a scheduler on `Split` has three rules more than one on [`ChaseLev`], where every task is shared:
+//! `examples/scheduler.rs` is a scheduler in a hundred lines, on [`Split`]. A pushed task is
+//! usually *private* there: thieves cannot take it before its owner shares it. So a scheduler on
+//! `Split` has three rules more than one on [`ChaseLev`], where every task is shared:
 //!
 //! | when | do this | otherwise |
 //! |---|---|---|
@@ -39,10 +42,12 @@
 //! | a thief is about to sleep | leave a request at all owners, execute a process-wide barrier ([`Memory::heavy`](poach_memory::Memory::heavy)), look again whether there [is private work](split::Thief::has_private_tasks), and [expose](split::Thief::expose) it | it sleeps while an owner in a long task has tasks that no thread can take |
 //! | an owner begins a long task | call [`Split::share`], or [`Split::poll`] now and then during the task | thieves must expose its tasks, with a process-wide barrier each time |
 //!
-//! An owner that shares because of a request does not wake anyone. A [`Context`](split::Context) is told of it, and may wake a sleeper.
+//! An owner that shares because of a request does not wake anyone. A [`Context`](split::Context) is
+//! told of it, and may wake a sleeper.
 #![doc = include_str!("readme.md")]
 
-// For models of what no test outside can call. Its coroutines do not know that processor, and Miri does not know them.
+// For models of what no test outside can call. Its coroutines do not know that processor, and Miri
+// does not know them.
 #[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
 #[path = "../tests/it/c11/mod.rs"]
 mod c11;
@@ -102,13 +107,15 @@ pub type ResolvedCl<T> = ChaseLev<T, Resolved>;
 pub enum Steal<T> {
     /// A task, now the thief's.
     Success(T),
-    /// The queue was seen empty. Tasks that the owner pushed just now may not have been visible yet. Of a [`Split`] it says that nothing is
-    /// *shared*: the owner may have any number of private tasks, of which [`try_steal`](split::Thief::try_steal) tells.
+    /// The queue was seen empty. Tasks that the owner pushed just now may not have been visible
+    /// yet. Of a [`Split`] it says that nothing is *shared*: the owner may have any number of
+    /// private tasks, of which [`try_steal`](split::Thief::try_steal) tells.
     Empty,
     /// Another thread was in the way: trying again at once may succeed.
     Retry,
-    /// The thief cannot tell whether the owner has taken the task already, and has left it alone. Only
-    /// queues with the policy [`Bounded`] or [`Unbounded`] answer this. Trying again at once does not help: go on to another victim, as after `Empty`.
+    /// The thief cannot tell whether the owner has taken the task already, and has left it alone.
+    /// Only queues with the policy [`Bounded`] or [`Unbounded`] answer this. Trying again at
+    /// once does not help: go on to another victim, as after `Empty`.
     Abort,
 }
 
@@ -142,7 +149,8 @@ impl<T> Steal<T> {
     }
 
     /// The same answer about another task.
-    // Always inlined, as a claim that is made of indices; out of line the answer goes through memory.
+    // Always inlined, as a claim that is made of indices; out of line the answer goes through
+    // memory.
     #[inline(always)]
     pub fn map<U>(self, change: impl FnOnce(T) -> U) -> Steal<U> {
         match self {
@@ -180,8 +188,8 @@ fn out_of_memory<T>() -> ! {
 
 /// The owner's end of a queue. One thread at a time has it.
 ///
-/// Dropping the owner leaves its tasks to the thieves; tasks left over when the last handle goes are
-/// dropped. (The private deque differs, and says so.)
+/// Dropping the owner leaves its tasks to the thieves; tasks left over when the last handle goes
+/// are dropped. (The private deque differs, and says so.)
 pub trait Owner<T>: Send {
     /// The thieves' handle to this kind of queue.
     type Thief: Thief<T>;
@@ -217,8 +225,9 @@ pub trait Owner<T>: Send {
         self.len() == 0
     }
 
-    /// Whether a thief is in doubt about a task and waits for this owner's next [`pop`](Owner::pop): a
-    /// reason to pop before going to something long. Out of date at once. Only a [`Thep`] has such thieves.
+    /// Whether a thief is in doubt about a task and waits for this owner's next
+    /// [`pop`](Owner::pop): a reason to pop before going to something long. Out of date at
+    /// once. Only a [`Thep`] has such thieves.
     fn is_awaited(&self) -> bool {
         false
     }
@@ -231,8 +240,8 @@ pub trait Owner<T>: Send {
     }
 }
 
-/// Says that the thread which has this has the owner's handle of a queue: it cannot be sent to another thread, nor kept
-/// longer than the handle is borrowed.
+/// Says that the thread which has this has the owner's handle of a queue: it cannot be sent to
+/// another thread, nor kept longer than the handle is borrowed.
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Here<'a> {
@@ -243,7 +252,8 @@ pub struct Here<'a> {
 impl<'a> Here<'a> {
     /// # Safety
     ///
-    /// The caller has the handle of the owner of the queue whose shared part is at `queue`, and it is not `Sync`.
+    /// The caller has the handle of the owner of the queue whose shared part is at `queue`, and it
+    /// is not `Sync`.
     #[inline]
     pub unsafe fn owner<Q>(_handle: &'a Q, queue: *const ()) -> Here<'a> {
         Here { queue, handle: PhantomData }
@@ -261,11 +271,13 @@ pub trait Thief<T>: Clone + Send + Sync {
     /// Takes the oldest task.
     fn steal(&self) -> Steal<T>;
 
-    /// Takes half of the tasks, or as many as the queue gives at once, at least one: returns the oldest and pushes the others to `into`.
+    /// Takes half of the tasks, or as many as the queue gives at once, at least one: returns the
+    /// oldest and pushes the others to `into`.
     ///
-    /// Unless a queue says otherwise this is a sequence of single steals, which ends early where one
-    /// of them fails. `into` may be the owner of this very queue: the tasks then go around. Only a [`PrivateDeque`] deque
-    /// then gives none, and a [`Thep`] must be `into` itself, not within an [`Owner`] of another type, or it waits.
+    /// Unless a queue says otherwise this is a sequence of single steals, which ends early where
+    /// one of them fails. `into` may be the owner of this very queue: the tasks then go around.
+    /// Only a [`PrivateDeque`] deque then gives none, and a [`Thep`] must be `into` itself, not
+    /// within an [`Owner`] of another type, or it waits.
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         let half = self.len().div_ceil(2);
         let first = self.steal();
@@ -280,9 +292,10 @@ pub trait Thief<T>: Clone + Send + Sync {
 
     /// The number of tasks that this thief sees.
     ///
-    /// Lengths are estimates, all of this crate, and so is what is said of emptiness by them: another thread may change the length
-    /// before the caller looks at it, and a thief may not see what the owner has pushed or popped just now. A length is exact while
-    /// nobody else uses the queue.
+    /// Lengths are estimates, all of this crate, and so is what is said of emptiness by them:
+    /// another thread may change the length before the caller looks at it, and a thief may not
+    /// see what the owner has pushed or popped just now. A length is exact while nobody else
+    /// uses the queue.
     fn len(&self) -> usize;
 
     /// Whether this thief sees no task, by [`len`](Self::len).
@@ -293,6 +306,6 @@ pub trait Thief<T>: Clone + Send + Sync {
 
 /// Marks the owners of queues that hand out each task exactly once.
 ///
-/// All do but the idempotent ones and [`Multiplicity`], which may hand a task out again; a scheduler of tasks that must
-/// not be repeated asks for this trait.
+/// All do but the idempotent ones and [`Multiplicity`], which may hand a task out again; a
+/// scheduler of tasks that must not be repeated asks for this trait.
 pub trait ExactlyOnce<T>: Owner<T> {}

@@ -8,8 +8,8 @@ use core::marker::PhantomData;
 
 use poach_memory::{Memory, Ordering, Word};
 
-/// Rounds of waiting after which a waiter gives up its time slice: the holder may be behind it on the
-/// same processor.
+/// Rounds of waiting after which a waiter gives up its time slice: the holder may be behind it on
+/// the same processor.
 const ROUNDS: u32 = 100;
 
 /// Waits a moment for another thread, as long as it is asked.
@@ -144,8 +144,8 @@ pub(crate) mod tests {
         }
     }
 
-    // SAFETY: the machine's memory, for one thread, to which any two fences are the ends of an asymmetric one. What is done at a call
-    // another thread might do.
+    // SAFETY: the machine's memory, for one thread, to which any two fences are the ends of an
+    // asymmetric one. What is done at a call another thread might do.
     unsafe impl Memory for Told {
         type Word = <Machine as Memory>::Word;
         type Pointer<T> = <Machine as Memory>::Pointer<T>;

@@ -1,7 +1,7 @@
 //! The baseline: a growable ring behind a lock.
 //!
-//! Owner and thieves take the lock for each operation. There is no fence policy and nothing to argue:
-//! the lock's acquire and release order everything.
+//! Owner and thieves take the lock for each operation. There is no fence policy and nothing to
+//! argue: the lock's acquire and release order everything.
 
 use core::fmt;
 use std::collections::VecDeque;

@@ -1,10 +1,10 @@
 //! What only a queue's owner touches, in the part of the queue that it shares with thieves.
 //!
-//! An owner's handle that is a pointer and nothing more can stay in a register: no compiler has to look
-//! it up again after a store that other threads may see, as it must with what lies in cells of the handle.
-//! So all that the owner needs is found from one address, and it keeps no copy of its own of the index
-//! that it publishes anyway. Half of an owner's stores were such copies, and stores were what its
-//! operations waited for.
+//! An owner's handle that is a pointer and nothing more can stay in a register: no compiler has to
+//! look it up again after a store that other threads may see, as it must with what lies in cells of
+//! the handle. So all that the owner needs is found from one address, and it keeps no copy of its
+//! own of the index that it publishes anyway. Half of an owner's stores were such copies, and
+//! stores were what its operations waited for.
 //!
 //! What such cells gave an owner for nothing, it must say: that no two threads have it.
 //!
@@ -31,7 +31,8 @@
 /// For the owner only.
 pub(crate) struct Owned<T>(T);
 
-// SAFETY: a shared reference to this gives nothing away but by `get`, whose callers are one thread at a time.
+// SAFETY: a shared reference to this gives nothing away but by `get`, whose callers are one thread
+// at a time.
 unsafe impl<T: Send> Sync for Owned<T> {}
 
 impl<T> Owned<T> {

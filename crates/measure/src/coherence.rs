@@ -14,9 +14,10 @@
 //! | `threads` | a thread that parks is called by another, which also looks how long its call takes |
 //! | `cache_lines` | the second-level cache, where the system tells |
 //!
-//! What a user cannot measure is taken over from the machine `xeon` that is shipped: `copy`, links, and groups of which this process
-//! may use one processor only. Each number is the median of [`TIMES`] samples; transfers between virtual processors include what the
-//! host does with them meanwhile.
+//! What a user cannot measure is taken over from the machine `xeon` that is shipped: `copy`, links,
+//! and groups of which this process may use one processor only. Each number is the median of
+//! [`TIMES`] samples; transfers between virtual processors include what the host does with them
+//! meanwhile.
 
 mod calls;
 
@@ -64,7 +65,8 @@ impl From<CannotPlace> for CannotMeasure {
 
 type Result<T> = std::result::Result<T, CannotMeasure>;
 
-/// Measures this machine. `store_buffer` is its entries, if they are known. Binds the calling thread.
+/// Measures this machine. `store_buffer` is its entries, if they are known. Binds the calling
+/// thread.
 ///
 /// # Errors
 ///
@@ -253,11 +255,12 @@ fn memory() -> (f64, f64) {
 const TRIPS: u32 = 4_000;
 const ADDS: u32 = 20_000;
 
-/// Nanoseconds in which a word goes from one processor of this process to another, now: one sample, of less than a millisecond. `None` where threads
-/// cannot be bound, or there is but one processor.
+/// Nanoseconds in which a word goes from one processor of this process to another, now: one sample,
+/// of less than a millisecond. `None` where threads cannot be bound, or there is but one processor.
 ///
-/// A virtual machine's processors are moved: on ours a hand-over takes 22 ns for some seconds, as between hyperthreads of one core, then 390 or 500. So
-/// whatever two threads do there is measured with such a sample before and after it.
+/// A virtual machine's processors are moved: on ours a hand-over takes 22 ns for some seconds, as
+/// between hyperthreads of one core, then 390 or 500. So whatever two threads do there is measured
+/// with such a sample before and after it.
 pub fn hand_over_now(topology: &Topology) -> Option<f64> {
     const FEW: u32 = 500;
     let [first, second, ..] = topology.processors[..] else { return None };
@@ -327,7 +330,8 @@ fn both(pair: (usize, usize), here: impl FnOnce(), there: impl FnOnce() + Send) 
 
 type Shared = std::rc::Rc<CachePadded<<Coherent as Memory>::Word>>;
 
-/// The end of two simulated threads, the second at the first processor outside of the groups below `level`.
+/// The end of two simulated threads, the second at the first processor outside of the groups below
+/// `level`.
 fn simulated(
     machine: &Description,
     level: usize,
@@ -361,7 +365,8 @@ fn simulated_adds(word: &Shared, _: u64) {
 
 fn fit_transfer(machine: &mut Description, level: usize, pair: (usize, usize)) -> Result<()> {
     let measured = hand_over(pair)?;
-    // A hand-over has two transfers: the writer's and the reader's. From there on, by what is still missing.
+    // A hand-over has two transfers: the writer's and the reader's. From there on, by what is still
+    // missing.
     machine.levels[level].transfer = (measured / 2.0).max(1.0);
     for outer in level + 1..machine.levels.len() {
         machine.levels[outer].transfer = machine.levels[level].transfer;
@@ -389,7 +394,8 @@ fn owner<M: Memory>(queue: &Split<u64, M>) {
     black_box(sum);
 }
 
-/// Scales the costs of loads, stores and forwarding, which a processor does side by side, so that the owner takes as long as here.
+/// Scales the costs of loads, stores and forwarding, which a processor does side by side, so that
+/// the owner takes as long as here.
 fn fit_owner(machine: &mut Description) -> Result<()> {
     let queue = Split::<u64>::new();
     let turns = || (0..TURNS).for_each(|_| owner(black_box(&queue)));

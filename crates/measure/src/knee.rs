@@ -1,20 +1,22 @@
 //! Finding a knee: two straight lines and the place where the one ends and the other begins.
 //!
-//! A sweep has samples of a time for each length 1, 2, .. The samples of a length are reduced to their
-//! lower quartile: interference only ever adds time, in bursts, so the lower part of a distribution
-//! moves least. A running median of three takes out single outliers and leaves every step and every
-//! ramp where it was.
+//! A sweep has samples of a time for each length 1, 2, .. The samples of a length are reduced to
+//! their lower quartile: interference only ever adds time, in bursts, so the lower part of a
+//! distribution moves least. A running median of three takes out single outliers and leaves every
+//! step and every ramp where it was.
 //!
-//! The model is `a + b n` up to the knee and `c + d n` after it, the two free of each other, so that a
-//! step, a bend and both together are all knees. Least squares over each place for the knee (prefix sums:
-//! constant time a place) gives the best one. It counts only if
+//! The model is `a + b n` up to the knee and `c + d n` after it, the two free of each other, so
+//! that a step, a bend and both together are all knees. Least squares over each place for the knee
+//! (prefix sums: constant time a place) gives the best one. It counts only if
 //!
 //! - two lines leave less than half the square error that one line leaves: a curve or a slope has
 //!   no knee;
-//! - the second line lies above the first one's continuation by more than six times the residual noise,
-//!   and by a fiftieth of the level: a wiggle is none;
-//! - what the first line rises by is less than half of what lies above it: before a knee runs are free;
-//! - most bootstrap resamples of the samples have it at that same length. That share is the confidence.
+//! - the second line lies above the first one's continuation by more than six times the residual
+//!   noise, and by a fiftieth of the level: a wiggle is none;
+//! - what the first line rises by is less than half of what lies above it: before a knee runs are
+//!   free;
+//! - most bootstrap resamples of the samples have it at that same length. That share is the
+//!   confidence.
 
 use serde::{Serialize, Serializer};
 

@@ -1,8 +1,9 @@
 //! This processor's store buffer and its reordering bound.
 //!
-//! Section 7 of Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, as a library:
-//! the [`capacity`] of the store buffer, the bound on how many stores a load overtakes ([`litmus`]), how
-//! many [`stores`] a program makes between two pops, what its accesses cost ([`coherence`]), and a [`report`] of it all. `poach measure` drives it.
+//! Section 7 of Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, as a
+//! library: the [`capacity`] of the store buffer, the bound on how many stores a load overtakes
+//! ([`litmus`]), how many [`stores`] a program makes between two pops, what its accesses cost
+//! ([`coherence`]), and a [`report`] of it all. `poach measure` drives it.
 #![doc = include_str!("readme.md")]
 
 pub mod capacity;

@@ -23,8 +23,9 @@ impl Trial {
     ///
     /// [`CannotTest`] where there is no total store order, or no such capacity.
     pub(crate) fn queue(self, capacity: usize) -> Result<FfThe<u32>, CannotTest> {
-        // SAFETY: the processor keeps the promise or not, which is what is measured. The tasks are numbers, and the
-        // queue does not grow: where the bound is too small, numbers come out twice or not at all, and are counted.
+        // SAFETY: the processor keeps the promise or not, which is what is measured. The tasks are
+        // numbers, and the queue does not grow: where the bound is too small, numbers come
+        // out twice or not at all, and are counted.
         let filling = unsafe { Delta::exactly(self.pops) };
         // SAFETY: as for the bound.
         let bare = unsafe { filling.without_fill() };

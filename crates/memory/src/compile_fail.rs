@@ -1,4 +1,5 @@
-//! What safe code cannot write. Each program stands beside a twin that differs in what the error is about, and compiles.
+//! What safe code cannot write. Each program stands beside a twin that differs in what the error is
+//! about, and compiles.
 
 /// A memory, a word, a pointer or a cell of one's own, and a policy: queues trust them.
 ///
@@ -292,8 +293,8 @@ mod bounds {}
 /// ```
 mod displaced {}
 
-/// An object that is not the caller's to free: `Freed` is made by promise, and so `Memory::free` and `Freed::address`
-/// have none from safe code.
+/// An object that is not the caller's to free: `Freed` is made by promise, and so `Memory::free`
+/// and `Freed::address` have none from safe code.
 ///
 /// ```compile_fail,E0133
 /// use poach_memory::{Freed, Machine, Memory};

@@ -3,36 +3,38 @@
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 4
 //! ("Bounding worker position", "Determining delta") and section 7 (from capacity to bound).
 //!
-//! A load can overtake no more stores than the processor can hold back: those in the `S` entries of its
-//! store buffer, and those that have left it and are still on their way to the cache, in `E` more. The
-//! paper's processors have `E = 1` (section 7.3: one with 32 entries behaves as TSO\[33\]). A processor
-//! whose stores pass a write-combining buffer has more: Zen 4 holds 10 (`crates/measure/README.md`). So a
-//! capacity is no bound, and no constructor here takes it for one: they want a [`Bound`].
+//! A load can overtake no more stores than the processor can hold back: those in the `S` entries of
+//! its store buffer, and those that have left it and are still on their way to the cache, in `E`
+//! more. The paper's processors have `E = 1` (section 7.3: one with 32 entries behaves as
+//! TSO\[33\]). A processor whose stores pass a write-combining buffer has more: Zen 4 holds 10
+//! (`crates/measure/README.md`). So a capacity is no bound, and no constructor here takes it for
+//! one: they want a [`Bound`].
 //!
-//! If between two pops there are at least `x` other stores, one store in `x + 1` of those in the buffer is
-//! the owner's store of its index. On the way out a whole run of stores to one cache line may share an
-//! entry, so there no number of stores keeps two pops apart by more than one entry: every second entry may
-//! hide a pop. Together
+//! If between two pops there are at least `x` other stores, one store in `x + 1` of those in the
+//! buffer is the owner's store of its index. On the way out a whole run of stores to one cache line
+//! may share an entry, so there no number of stores keeps two pops apart by more than one entry:
+//! every second entry may hide a pop. Together
 //!
 //! ```text
 //! delta = E / 2 + ceil(S / (x + 1))            if E is even
 //! delta = (E - 1) / 2 + floor(S / (x + 1)) + 1   if E is odd
 //! ```
 //!
-//! For either the youngest entry on the way out holds a pop, and `x` stores in the buffer come before the
-//! next one; or it does not, and the buffer may begin with one. Where `E` is even both of these leave
-//! `E / 2` entries with a pop, and the second fits more into the buffer. Where it is odd the first leaves one
-//! entry more with a pop. For `E = 1` this is the paper's `ceil((S + 1) / (x + 1))`.
+//! For either the youngest entry on the way out holds a pop, and `x` stores in the buffer come
+//! before the next one; or it does not, and the buffer may begin with one. Where `E` is even both
+//! of these leave `E / 2` entries with a pop, and the second fits more into the buffer. Where it is
+//! odd the first leaves one entry more with a pop. For `E = 1` this is the paper's `ceil((S + 1) /
+//! (x + 1))`.
 //!
-//! With `x = 0` there is no bound: stores to one address with no other between them may leave as one. The
-//! store between must go to another cache line.
+//! With `x = 0` there is no bound: stores to one address with no other between them may leave as
+//! one. The store between must go to another cache line.
 
 //! # Who promises what
 //!
-//! A queue with a bound that is too small loses tasks or hands them out twice, and a box that comes out twice is
-//! freed twice. So a [`Delta`] is a promise: safe code gets one from [`Delta::for_this_processor`] alone, which
-//! refuses what it does not know, and every other constructor is unsafe. [`hidden_pops`] is the arithmetic
-//! without the promise.
+//! A queue with a bound that is too small loses tasks or hands them out twice, and a box that comes
+//! out twice is freed twice. So a [`Delta`] is a promise: safe code gets one from
+//! [`Delta::for_this_processor`] alone, which refuses what it does not know, and every other
+//! constructor is unsafe. [`hidden_pops`] is the arithmetic without the promise.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -42,9 +44,10 @@ pub use crate::processor::{Bound, DOCUMENTED, Documented, Maker, Processor};
 /// Entries between the store buffer and the cache on the processors of the paper.
 pub const EGRESS: u64 = 1;
 
-/// How many pops the entries of a processor can hide, for a client that makes at least `stores` stores, to cache
-/// lines other than the queue's, between any two pops: `capacity` entries of the store buffer, and `egress`
-/// behind it, each of which may hold any number of stores in a row to one cache line.
+/// How many pops the entries of a processor can hide, for a client that makes at least `stores`
+/// stores, to cache lines other than the queue's, between any two pops: `capacity` entries of the
+/// store buffer, and `egress` behind it, each of which may hold any number of stores in a row to
+/// one cache line.
 ///
 /// With `stores = 0` the queue makes one itself at each pop, and the bound is that of `x = 1`.
 ///
@@ -60,8 +63,8 @@ pub const EGRESS: u64 = 1;
 ///
 /// # Errors
 ///
-/// [`DeltaError::NoCapacity`] if `capacity` is 0: a processor without a store buffer needs no bound, it is
-/// sequentially consistent.
+/// [`DeltaError::NoCapacity`] if `capacity` is 0: a processor without a store buffer needs no
+/// bound, it is sequentially consistent.
 pub fn hidden_pops(capacity: u64, egress: u64, stores: u64) -> Result<NonZeroU64, DeltaError> {
     if capacity == 0 {
         return Err(DeltaError::NoCapacity);
@@ -86,8 +89,8 @@ pub fn largest_known() -> NonZeroU64 {
 
 /// A promise to a queue: a thief fails to see at most so many of its owner's pops.
 ///
-/// The promise is about every thread that owns the queue, for as long as it does: about the processor that it runs
-/// on, and about the stores that it makes between two pops.
+/// The promise is about every thread that owns the queue, for as long as it does: about the
+/// processor that it runs on, and about the stores that it makes between two pops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta {
     pops: NonZeroU64,
@@ -96,12 +99,13 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// The bound on the processor that this program runs on, with the queue making one store at each pop. Refuses
-    /// where it is not known.
+    /// The bound on the processor that this program runs on, with the queue making one store at
+    /// each pop. Refuses where it is not known.
     ///
-    /// It rests on the table's [`Bound::Seen`], for which this crate vouches, and on what `cpuid` says here and now.
-    /// A hypervisor may show its guests another processor than they run on, and may move them to another one later,
-    /// which `cpuid` cannot tell: so this refuses in a virtual machine. There [`measured`](Delta::measured) or
+    /// It rests on the table's [`Bound::Seen`], for which this crate vouches, and on what `cpuid`
+    /// says here and now. A hypervisor may show its guests another processor than they run on,
+    /// and may move them to another one later, which `cpuid` cannot tell: so this refuses in a
+    /// virtual machine. There [`measured`](Delta::measured) or
     /// [`documented`](Delta::documented) is for a caller that knows the host, and
     /// [`Asymmetric`](crate::Asymmetric) needs no bound.
     ///
@@ -113,8 +117,8 @@ impl Delta {
     }
 
     fn trusted(here: Option<Processor>, is_virtual: bool) -> Result<Delta, DeltaError> {
-        // SAFETY: the queue makes the store; the rest is what the table and `cpuid` say, and nothing stands between
-        // `cpuid` and the processor, as is looked at below.
+        // SAFETY: the queue makes the store; the rest is what the table and `cpuid` say, and
+        // nothing stands between `cpuid` and the processor, as is looked at below.
         let delta = unsafe { Delta::documented_of(here, 0) }?;
         match here {
             Some(shown) if is_virtual => Err(DeltaError::Virtual(shown)),
@@ -122,19 +126,21 @@ impl Delta {
         }
     }
 
-    /// The bound on the processor that `cpuid` shows, in a virtual machine too, for a client that makes at least
-    /// `stores` stores between any two pops (0: the queue makes one).
+    /// The bound on the processor that `cpuid` shows, in a virtual machine too, for a client that
+    /// makes at least `stores` stores between any two pops (0: the queue makes one).
     ///
     /// # Errors
     ///
-    /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`], and [`DeltaError::NoBound`] if its
-    /// capacity is there and its bound is not known. Measure it and use [`measured`](Delta::measured).
+    /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`], and
+    /// [`DeltaError::NoBound`] if its capacity is there and its bound is not known. Measure it
+    /// and use [`measured`](Delta::measured).
     ///
     /// # Safety
     ///
-    /// The owners of queues with this bound run on processors of the model that `cpuid` shows now, or of one that holds
-    /// no more stores back, as long as they own them. If `stores` is not 0, they make so many stores, to cache lines
-    /// other than the queue's, between any two pops.
+    /// The owners of queues with this bound run on processors of the model that `cpuid` shows now,
+    /// or of one that holds no more stores back, as long as they own them. If `stores` is not
+    /// 0, they make so many stores, to cache lines other than the queue's, between any two
+    /// pops.
     pub unsafe fn documented(stores: u64) -> Result<Delta, DeltaError> {
         // SAFETY: by this function's contract.
         unsafe { Delta::documented_of(Processor::here(), stores) }
@@ -164,15 +170,16 @@ impl Delta {
         match entry.bound {
             Bound::Seen(bound) => {
                 let egress = bound.saturating_sub(entry.capacity);
-                // SAFETY: the table's bound is of these processors; the rest is this function's contract.
+                // SAFETY: the table's bound is of these processors; the rest is this function's
+                // contract.
                 unsafe { Delta::with_egress(entry.capacity, egress, stores) }
             }
             Bound::AtLeast(_) | Bound::Unknown => Err(DeltaError::NoBound(entry)),
         }
     }
 
-    /// The bound on a processor with `capacity` store buffer entries and one [`EGRESS`] entry: [`hidden_pops`] as a
-    /// promise.
+    /// The bound on a processor with `capacity` store buffer entries and one [`EGRESS`] entry:
+    /// [`hidden_pops`] as a promise.
     ///
     /// # Errors
     ///
@@ -180,7 +187,8 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// As [`with_egress`](Delta::with_egress), with 1 for `egress`. Zen 4 and Zen 5, for instance, have more.
+    /// As [`with_egress`](Delta::with_egress), with 1 for `egress`. Zen 4 and Zen 5, for instance,
+    /// have more.
     pub unsafe fn new(capacity: u64, stores: u64) -> Result<Delta, DeltaError> {
         // SAFETY: by this function's contract.
         unsafe { Delta::with_egress(capacity, EGRESS, stores) }
@@ -194,9 +202,9 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// The owners of queues with this bound run on processors with no more than `capacity` entries in the store buffer
-    /// and `egress` behind it. If `stores` is not 0, they make so many stores, to cache lines other than the queue's,
-    /// between any two pops.
+    /// The owners of queues with this bound run on processors with no more than `capacity` entries
+    /// in the store buffer and `egress` behind it. If `stores` is not 0, they make so many
+    /// stores, to cache lines other than the queue's, between any two pops.
     pub unsafe fn with_egress(
         capacity: u64,
         egress: u64,
@@ -205,13 +213,13 @@ impl Delta {
         hidden_pops(capacity, egress, stores).map(|pops| Delta { pops, stores })
     }
 
-    /// A bound for tests and benchmarks on a processor that has none: [`largest_known`] pops; with a store between
-    /// pops that is about twice what the processor with the largest needs.
+    /// A bound for tests and benchmarks on a processor that has none: [`largest_known`] pops; with
+    /// a store between pops that is about twice what the processor with the largest needs.
     ///
     /// # Safety
     ///
-    /// As [`exactly`](Delta::exactly). Nobody vouches for it, and a later processor may hold back more. If `stores` is
-    /// not 0, the owners make so many stores between any two pops.
+    /// As [`exactly`](Delta::exactly). Nobody vouches for it, and a later processor may hold back
+    /// more. If `stores` is not 0, the owners make so many stores between any two pops.
     pub unsafe fn ample(stores: u64) -> Delta {
         Delta { pops: largest_known(), stores }
     }
@@ -220,8 +228,9 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// Where a store to another cache line stands between any two pops, a load of a thief misses at most `pops` of the
-    /// owner's pops, on every processor on which an owner of a queue with this bound runs.
+    /// Where a store to another cache line stands between any two pops, a load of a thief misses at
+    /// most `pops` of the owner's pops, on every processor on which an owner of a queue with
+    /// this bound runs.
     pub unsafe fn exactly(pops: NonZeroU64) -> Delta {
         Delta { pops, stores: 0 }
     }
@@ -230,8 +239,8 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// The owners make a store, to a cache line other than the queue's, between any two pops; as many as the bound
-    /// counts on.
+    /// The owners make a store, to a cache line other than the queue's, between any two pops; as
+    /// many as the bound counts on.
     #[must_use]
     pub unsafe fn without_fill(self) -> Delta {
         Delta { stores: self.stores.max(1), ..self }
@@ -264,7 +273,8 @@ pub enum DeltaError {
     Undocumented(Option<Processor>),
     /// Its capacity is in the table, but not what loads overtake.
     NoBound(&'static Documented),
-    /// `cpuid` shows this processor to a virtual machine, which may run on another one now or later.
+    /// `cpuid` shows this processor to a virtual machine, which may run on another one now or
+    /// later.
     Virtual(Processor),
 }
 
@@ -357,9 +367,9 @@ mod tests {
         assert_eq!(unsafe { Delta::new(0, 1) }, Err(DeltaError::NoCapacity));
     }
 
-    /// The most pops among stores on their way: `egress` runs of stores to one line, of which the oldest
-    /// may be half gone and the youngest half come, and `capacity` stores behind them. The client stores
-    /// `between` times between two pops, each time to the same line.
+    /// The most pops among stores on their way: `egress` runs of stores to one line, of which the
+    /// oldest may be half gone and the youngest half come, and `capacity` stores behind them.
+    /// The client stores `between` times between two pops, each time to the same line.
     fn hidden(capacity: u64, egress: u64, between: u64) -> u64 {
         let period = between + 1;
         let pops = |from: u64, to: u64| (from..to).filter(|at| at.is_multiple_of(period)).count();

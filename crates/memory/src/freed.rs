@@ -4,8 +4,9 @@ use core::fmt;
 
 /// A boxed object that a reclamation protocol has found to be unused. To drop this is to free it.
 ///
-/// [`Memory::free`](crate::Memory::free) takes it: real memory drops it at once; a model's keeps it until no
-/// thread runs, and tells whether one uses the object meanwhile, which is then still there.
+/// [`Memory::free`](crate::Memory::free) takes it: real memory drops it at once; a model's keeps it
+/// until no thread runs, and tells whether one uses the object meanwhile, which is then still
+/// there.
 pub struct Freed {
     object: *mut (),
     destroy: unsafe fn(*mut ()),
@@ -16,8 +17,9 @@ impl Freed {
     ///
     /// # Safety
     ///
-    /// `object` came from [`Box::into_raw`], or from a boxed slice of one, and nobody else frees it. From now on no
-    /// thread uses it. It may be dropped by another thread of the same memory, as long as that runs.
+    /// `object` came from [`Box::into_raw`], or from a boxed slice of one, and nobody else frees
+    /// it. From now on no thread uses it. It may be dropped by another thread of the same
+    /// memory, as long as that runs.
     #[inline]
     pub unsafe fn new<T>(object: *mut T) -> Self {
         Freed { object: object.cast(), destroy: destroy::<T> }
@@ -33,7 +35,8 @@ impl Freed {
 ///
 /// That of [`Freed::new`], for a `T`; to be called once.
 unsafe fn destroy<T>(object: *mut ()) {
-    // SAFETY: it came from a box of a `T`, whose layout is that of a slice of one, and nobody else frees or uses it.
+    // SAFETY: it came from a box of a `T`, whose layout is that of a slice of one, and nobody else
+    // frees or uses it.
     drop(unsafe { Box::from_raw(object.cast::<T>()) });
 }
 

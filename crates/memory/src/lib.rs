@@ -50,29 +50,30 @@ pub use profile::Profile;
 ///
 /// The fences come in two strengths. [`full`](Memory::full) orders everything, for everyone.
 /// [`light`](Memory::light) and [`heavy`](Memory::heavy) are the two ends of an asymmetric fence:
-/// for every pair of a `light` in one thread and a `heavy` in another, either all that stands before
-/// the `light` is visible to all that stands after the `heavy`, or the other way about. Two `light`s
-/// order nothing between them; that is why one of them is nearly free.
+/// for every pair of a `light` in one thread and a `heavy` in another, either all that stands
+/// before the `light` is visible to all that stands after the `heavy`, or the other way about. Two
+/// `light`s order nothing between them; that is why one of them is nearly free.
 ///
 /// # Safety
 ///
-/// Queues that are generic over a memory hand tasks from thread to thread on the strength of it. For threads that
-/// share words, pointers and cells of this memory:
+/// Queues that are generic over a memory hand tasks from thread to thread on the strength of it.
+/// For threads that share words, pointers and cells of this memory:
 ///
-/// - [`full`](Memory::full) is a sequentially consistent fence, as `fence(SeqCst)` of `core` is, and so is
-///   [`heavy`](Memory::heavy) for the calling thread.
-/// - Where the answer of [`asymmetric`](Memory::asymmetric) was `true` once, `light` and `heavy` keep the promise above for ever, for every two
-///   threads that use the memory, and so does a [`try_heavy`](Memory::try_heavy) that returns `true`.
-/// - [`asymmetric_by_now`](Memory::asymmetric_by_now) answers `true` only where [`asymmetric`](Memory::asymmetric)
-///   would.
-/// - The answer of [`total_store_order`](Memory::total_store_order) never changes, and is `true` only where all
-///   threads that use the memory run under total store order.
-/// - [`pause`](Memory::pause), [`give_way`](Memory::give_way) and [`evict`](Memory::evict) change no memory that
-///   anybody can see.
+/// - [`full`](Memory::full) is a sequentially consistent fence, as `fence(SeqCst)` of `core` is,
+///   and so is [`heavy`](Memory::heavy) for the calling thread.
+/// - Where the answer of [`asymmetric`](Memory::asymmetric) was `true` once, `light` and `heavy`
+///   keep the promise above for ever, for every two threads that use the memory, and so does a
+///   [`try_heavy`](Memory::try_heavy) that returns `true`.
+/// - [`asymmetric_by_now`](Memory::asymmetric_by_now) answers `true` only where
+///   [`asymmetric`](Memory::asymmetric) would.
+/// - The answer of [`total_store_order`](Memory::total_store_order) never changes, and is `true`
+///   only where all threads that use the memory run under total store order.
+/// - [`pause`](Memory::pause), [`give_way`](Memory::give_way) and [`evict`](Memory::evict) change
+///   no memory that anybody can see.
 /// - Nothing unwinds but what ends a checker's execution.
 ///
-/// A memory that breaks a promise on purpose, to see that a checker notices, is for that checker alone and for tasks
-/// that may be copied.
+/// A memory that breaks a promise on purpose, to see that a checker notices, is for that checker
+/// alone and for tasks that may be copied.
 pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// A shared 64-bit word.
     type Word: Word;
@@ -81,8 +82,8 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// A place for data that some protocol over words hands from one thread to the next.
     type Cell<T>: Cell<T>;
 
-    /// Words that hold 0, as many as `length`: `None` if there is no memory for them. Real memory takes them from the allocator as
-    /// they are, and no page of them is touched.
+    /// Words that hold 0, as many as `length`: `None` if there is no memory for them. Real memory
+    /// takes them from the allocator as they are, and no page of them is touched.
     fn zeros(length: usize) -> Option<Box<[Self::Word]>> {
         let mut words = Vec::new();
         words.try_reserve_exact(length).ok()?;
@@ -114,17 +115,19 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     fn heavy();
 
     /// Whether this memory has an asymmetric fence. The first call may register the process with
-    /// the kernel; after it the answer changes at most once, from `true` to `false`, if the system takes the fence away.
+    /// the kernel; after it the answer changes at most once, from `true` to `false`, if the system
+    /// takes the fence away.
     fn asymmetric() -> bool;
 
-    /// As [`asymmetric`](Memory::asymmetric), without waiting for an answer: `false` may become `true`, once, and that `false`, for ever. Who has
-    /// seen `true` may rely on the `heavy` calls that it makes afterwards, against every `light` of others.
+    /// As [`asymmetric`](Memory::asymmetric), without waiting for an answer: `false` may become
+    /// `true`, once, and that `false`, for ever. Who has seen `true` may rely on the `heavy`
+    /// calls that it makes afterwards, against every `light` of others.
     fn asymmetric_by_now() -> bool {
         Self::asymmetric()
     }
 
-    /// [`heavy`](Memory::heavy), where real memory may find that the system refuses it now: `false` says that it did nothing that others notice. Only to be relied on
-    /// where `heavy` is.
+    /// [`heavy`](Memory::heavy), where real memory may find that the system refuses it now: `false`
+    /// says that it did nothing that others notice. Only to be relied on where `heavy` is.
     #[must_use = "if it is false there was no fence"]
     fn try_heavy() -> bool {
         Self::heavy();
@@ -143,9 +146,11 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         false
     }
 
-    /// Whether it is known that there is no asymmetric fence, or none any more, so that owners do well to issue full fences. `true` never becomes `false`.
+    /// Whether it is known that there is no asymmetric fence, or none any more, so that owners do
+    /// well to issue full fences. `true` never becomes `false`.
     ///
-    /// By default `false`: an owner that is not told keeps to its light fences, on which nobody relies where there are no heavy ones.
+    /// By default `false`: an owner that is not told keeps to its light fences, on which nobody
+    /// relies where there are no heavy ones.
     fn owners_fence() -> bool {
         false
     }
@@ -160,33 +165,36 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// Tells the processor, or the model's scheduler, that this thread waits for another in a loop.
     fn pause();
 
-    /// As [`pause`](Memory::pause), where the thread waited for may have lost its processor: real memory
-    /// gives this one away.
+    /// As [`pause`](Memory::pause), where the thread waited for may have lost its processor: real
+    /// memory gives this one away.
     fn give_way() {
         Self::pause();
     }
 
-    /// How often a thread looks before it may stop waiting, where the algorithm would have it look `looks` times. Real memory has it
-    /// look so often. A model may answer less, since each look is a choice of its search; at least 1. Only for a wait whose looks
-    /// leave nothing but their count: then each execution with more looks has one with fewer in which the same happens.
+    /// How often a thread looks before it may stop waiting, where the algorithm would have it look
+    /// `looks` times. Real memory has it look so often. A model may answer less, since each
+    /// look is a choice of its search; at least 1. Only for a wait whose looks leave nothing
+    /// but their count: then each execution with more looks has one with fewer in which the same
+    /// happens.
     fn patience(looks: u32) -> u32 {
         looks
     }
 
     /// Moves these out of this processor's caches, where it can: another thread
-    /// will write them next. A processor that writes what another's cache holds waits for each line in
-    /// turn; lines that nobody holds it has fetched ahead. Orders nothing, and changes nothing that a
-    /// thread can see but the time.
+    /// will write them next. A processor that writes what another's cache holds waits for each line
+    /// in turn; lines that nobody holds it has fetched ahead. Orders nothing, and changes
+    /// nothing that a thread can see but the time.
     fn evict<T>(_those: &[T]) {}
 
-    /// This thread will soon write there, where another processor's cache may hold the line: asks for it, where memory can, and does not
-    /// wait. Orders nothing, and changes nothing that a thread can see but the time.
+    /// This thread will soon write there, where another processor's cache may hold the line: asks
+    /// for it, where memory can, and does not wait. Orders nothing, and changes nothing that a
+    /// thread can see but the time.
     #[inline(always)]
     fn will_write<T>(_there: &T) {}
 
-    /// Frees an object that threads have used and that, by the word of some protocol, none uses any more. A
-    /// model's memory checks the protocol: it finds a use that no store and load put in order before this. What
-    /// one thread alone has, or the last handle, is dropped as usual.
+    /// Frees an object that threads have used and that, by the word of some protocol, none uses any
+    /// more. A model's memory checks the protocol: it finds a use that no store and load put in
+    /// order before this. What one thread alone has, or the last handle, is dropped as usual.
     fn free(object: Freed) {
         drop(object);
     }
@@ -199,10 +207,11 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
 ///
 /// # Safety
 ///
-/// Each method is one indivisible access to one word that all threads with a reference share, and does what the method
-/// of the same name of `AtomicU64` does, with the ordering that it is given or a stronger one. In particular a word's
-/// changes have one order, in which each read-modify-write reads the value just before its own; an exchange writes
-/// if and only if it returns `Ok`, and returns `Err` only if the word held another value.
+/// Each method is one indivisible access to one word that all threads with a reference share, and
+/// does what the method of the same name of `AtomicU64` does, with the ordering that it is given or
+/// a stronger one. In particular a word's changes have one order, in which each read-modify-write
+/// reads the value just before its own; an exchange writes if and only if it returns `Ok`, and
+/// returns `Err` only if the word held another value.
 pub unsafe trait Word: Send + Sync {
     /// A word that holds `value`.
     fn new(value: u64) -> Self;
@@ -240,8 +249,8 @@ pub unsafe trait Word: Send + Sync {
 ///
 /// # Safety
 ///
-/// As [`Word`]'s. What is read is the very pointer that was written, with its provenance; two pointers are equal if
-/// their addresses are.
+/// As [`Word`]'s. What is read is the very pointer that was written, with its provenance; two
+/// pointers are equal if their addresses are.
 pub unsafe trait Pointer<T>: Send + Sync {
     /// A pointer word that holds `value`.
     fn new(value: *mut T) -> Self;
@@ -273,10 +282,11 @@ pub unsafe trait Pointer<T>: Send + Sync {
 ///
 /// # Safety
 ///
-/// The cell owns one `T`, at one place for as long as the cell is not moved: the value it was made with, and later
-/// what is written there. [`with`](Cell::with) and [`with_mut`](Cell::with_mut) call the closure once, return what
-/// it returns, and give it a pointer to that place that is valid for reads, and from `with_mut` for writes. Nothing
-/// but the closures and the cell's own drop touches the value.
+/// The cell owns one `T`, at one place for as long as the cell is not moved: the value it was made
+/// with, and later what is written there. [`with`](Cell::with) and [`with_mut`](Cell::with_mut)
+/// call the closure once, return what it returns, and give it a pointer to that place that is valid
+/// for reads, and from `with_mut` for writes. Nothing but the closures and the cell's own drop
+/// touches the value.
 pub unsafe trait Cell<T> {
     /// A cell that holds `value`.
     fn new(value: T) -> Self;

@@ -14,8 +14,8 @@ use crate::{Cell, Memory, Pointer, Word};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loom;
 
-// SAFETY: all fences are loom's sequentially consistent one, and it claims neither an asymmetric fence nor total store
-// order.
+// SAFETY: all fences are loom's sequentially consistent one, and it claims neither an asymmetric
+// fence nor total store order.
 unsafe impl Memory for Loom {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;

@@ -18,8 +18,9 @@ use crate::{Cell, Memory, Pointer, Word, membarrier};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Machine;
 
-// SAFETY: `full` and `heavy` are `core`'s fence or more; `membarrier` decides once and describes its two ends; total
-// store order is what x86-64 processors have by their makers' manuals; waiting and `clflush` change no content.
+// SAFETY: `full` and `heavy` are `core`'s fence or more; `membarrier` decides once and describes
+// its two ends; total store order is what x86-64 processors have by their makers' manuals; waiting
+// and `clflush` change no content.
 unsafe impl Memory for Machine {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;
@@ -40,7 +41,8 @@ unsafe impl Memory for Machine {
             reason = "it was allocated with the layout of these words"
         )]
         let words = ptr::slice_from_raw_parts_mut(words.cast::<AtomicU64>(), length);
-        // SAFETY: the allocator of boxes has just given it with this slice's layout, and a word of zero bytes is one that holds 0.
+        // SAFETY: the allocator of boxes has just given it with this slice's layout, and a word of
+        // zero bytes is one that holds 0.
         Some(unsafe { Box::from_raw(words) })
     }
 
@@ -97,8 +99,8 @@ unsafe impl Memory for Machine {
         membarrier::is_refused()
     }
 
-    /// True on x86-64. Miri's memory is C11's whatever the target, and `portable` is what a processor
-    /// without total store order would run.
+    /// True on x86-64. Miri's memory is C11's whatever the target, and `portable` is what a
+    /// processor without total store order would run.
     #[inline(always)]
     fn total_store_order() -> bool {
         cfg!(all(target_arch = "x86_64", not(miri), not(feature = "portable")))
@@ -118,7 +120,8 @@ unsafe impl Memory for Machine {
     #[inline(always)]
     fn will_write<T>(there: &T) {
         let there = core::ptr::from_ref(there);
-        // SAFETY: the instruction changes nothing but caches, faults at no address, and does nothing on processors without it.
+        // SAFETY: the instruction changes nothing but caches, faults at no address, and does
+        // nothing on processors without it.
         unsafe {
             core::arch::asm!(
                 "prefetchw [{}]",
@@ -140,8 +143,8 @@ unsafe impl Memory for Machine {
         let end = first.wrapping_add(size_of_val(those));
         let mut line = first.wrapping_sub(first.addr() % LINE);
         while line < end {
-            // SAFETY: every x86-64 has the instruction, which needs an address that may be read: the
-            // line holds one of the slice's bytes.
+            // SAFETY: every x86-64 has the instruction, which needs an address that may be read:
+            // the line holds one of the slice's bytes.
             unsafe { core::arch::x86_64::_mm_clflush(line) };
             line = line.wrapping_add(LINE);
         }
@@ -275,7 +278,8 @@ mod tests {
         assert!(bytes.iter().copied().eq(0..=255));
     }
 
-    /// The line behind a slice is not evicted: there may be no memory, and then the instruction faults.
+    /// The line behind a slice is not evicted: there may be no memory, and then the instruction
+    /// faults.
     #[test]
     #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(feature = "portable")))]
     fn a_slice_may_end_where_memory_ends() {

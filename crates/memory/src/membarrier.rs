@@ -15,19 +15,21 @@
 //!
 //! # One answer a process
 //!
-//! An owner leaves its fence out because [`register`] has said `Ok` to it, or to the thread that made its queue; a thief
-//! calls [`barrier`] for it on the same ground. Would one of them be told otherwise, the owner would go without a
-//! fence against a thief's local one, and a task would come out twice. But the kernel may answer two threads of
-//! one process differently: a seccomp filter is a thread's own. So the first answer that arrives is the
-//! process's, by a compare-and-swap from "unknown", and every thread takes it, also one whose own request had another
-//! result. If the first is "refused", all use full fences, which need no registration. If it is "granted", the
+//! An owner leaves its fence out because [`register`] has said `Ok` to it, or to the thread that
+//! made its queue; a thief calls [`barrier`] for it on the same ground. Would one of them be told
+//! otherwise, the owner would go without a fence against a thief's local one, and a task would come
+//! out twice. But the kernel may answer two threads of one process differently: a seccomp filter is
+//! a thread's own. So the first answer that arrives is the process's, by a compare-and-swap from
+//! "unknown", and every thread takes it, also one whose own request had another result. If the
+//! first is "refused", all use full fences, which need no registration. If it is "granted", the
 //! process is registered, for it is the process that is, not the thread that asked.
 //!
 //! # A barrier that fails later
 //!
-//! A seccomp filter may be installed after the first use, or may be on one thread only. Then the kernel refuses a barrier that the process
-//! was granted. The owner may have read the thieves' index already, without a fence, so a full fence of the caller comes too late.
-//! There are two ways to call for a barrier:
+//! A seccomp filter may be installed after the first use, or may be on one thread only. Then the
+//! kernel refuses a barrier that the process was granted. The owner may have read the thieves'
+//! index already, without a fence, so a full fence of the caller comes too late. There are two ways
+//! to call for a barrier:
 //!
 //! - [`try_barrier`] says that it failed. The caller must then do nothing that needed the barrier.
 //!   The answer of the process becomes "lost", which is final: [`register`] and [`is_registered`]
@@ -40,31 +42,34 @@
 //!   its own, or is about to sleep, depends on all other threads of the pool, and none of them can
 //!   be asked to come to a safe point.
 //!
-//! Both make the system call as long as the process was registered, also when the answer is "lost": an owner that has not come to a
-//! safe point goes without fences, and the calling thread may be one that the filter does not concern.
-//! [`may_succeed`] says whether that is worth a try.
+//! Both make the system call as long as the process was registered, also when the answer is "lost":
+//! an owner that has not come to a safe point goes without fences, and the calling thread may be
+//! one that the filter does not concern. [`may_succeed`] says whether that is worth a try.
 //!
 //! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the
 //! call then, so a thief can still deal with an owner that has not come to a safe point.
 //!
 //! # No substitute for it
 //!
-//! folly and others take a page's write permission away where `membarrier(2)` is refused: the kernel
-//! then interrupts each processor that runs the process, to have it forget the old permission, and
-//! such an interrupt is a full fence there. No page of Linux or of a processor's maker promises the
-//! interrupt. Since Linux 6.15 an AMD processor with `INVLPGB` forgets by a broadcast, without one,
-//! in a process that runs on four processors or more; an owner's store may stay in its store
-//! buffer. A process cannot find out which it is. So there is no second means: a thief that has
-//! lost the barrier waits for the owner (`docs/notebook/runtime.md` has what else was thought of).
+//! folly and others take a page's write permission away where `membarrier(2)` is refused: the
+//! kernel then interrupts each processor that runs the process, to have it forget the old
+//! permission, and such an interrupt is a full fence there. No page of Linux or of a processor's
+//! maker promises the interrupt. Since Linux 6.15 an AMD processor with `INVLPGB` forgets by a
+//! broadcast, without one, in a process that runs on four processors or more; an owner's store may
+//! stay in its store buffer. A process cannot find out which it is. So there is no second means: a
+//! thief that has lost the barrier waits for the owner (`docs/notebook/runtime.md` has what else
+//! was thought of).
 //!
 //! # Registered before `main`
 //!
-//! The kernel registers a process with one thread at once. Where there are several it first waits until every processor has
-//! passed through its scheduler: 5 to 25 ms (Linux 6.1, two processors), longer than many a program runs that walks a directory
-//! and starts a thread before its first pool. So a function in `.init_array` registers the process before `main`, if it has one thread
-//! then; that is one system call. It decides nothing: the answer is still that of the first [`register`], so a filter
-//! that a program installs in between is heard. A library that is loaded by a process with threads cannot do that. There
-//! [`is_registered`] lets another thread wait for the kernel.
+//! The kernel registers a process with one thread at once. Where there are several it first waits
+//! until every processor has passed through its scheduler: 5 to 25 ms (Linux 6.1, two processors),
+//! longer than many a program runs that walks a directory and starts a thread before its first
+//! pool. So a function in `.init_array` registers the process before `main`, if it has one thread
+//! then; that is one system call. It decides nothing: the answer is still that of the first
+//! [`register`], so a filter that a program installs in between is heard. A library that is loaded
+//! by a process with threads cannot do that. There [`is_registered`] lets another thread wait for
+//! the kernel.
 //!
 //! Miri interprets the C11 memory model, in which a fence in another thread's name has no meaning:
 //! there, too, the answer is an open "unavailable" and the policies fall back to full fences.
@@ -81,7 +86,8 @@ pub enum Unavailable {
     NotBuilt,
     /// The kernel does not list the command, or refused to register the process.
     Refused,
-    /// The process had it, and the kernel has refused it since: [a barrier that fails later](self#a-barrier-that-fails-later).
+    /// The process had it, and the kernel has refused it since: [a barrier that fails
+    /// later](self#a-barrier-that-fails-later).
     Lost,
     /// The program has [switched it off](switch_off).
     SwitchedOff,
@@ -102,8 +108,9 @@ impl std::error::Error for Unavailable {}
 
 /// Registers the process, the first time; the same answer ever after.
 ///
-/// The first call may take milliseconds, if the process had threads when this library was loaded; the others cost a load. No call waits for another: a process forked while a thread of its
-/// parent registered is not left waiting for that thread. (Calls at once may all register, which the
+/// The first call may take milliseconds, if the process had threads when this library was loaded;
+/// the others cost a load. No call waits for another: a process forked while a thread of its parent
+/// registered is not left waiting for that thread. (Calls at once may all register, which the
 /// kernel allows; the first answer is everybody's.)
 ///
 /// # Errors
@@ -111,12 +118,14 @@ impl std::error::Error for Unavailable {}
 /// [`Unavailable`], where full fences must be used instead.
 #[inline]
 pub fn register() -> Result<(), Unavailable> {
-    // Acquire: pairs with the release in `decide`; the process is registered before this thread's first barrier.
+    // Acquire: pairs with the release in `decide`; the process is registered before this thread's
+    // first barrier.
     told(ANSWER.load(Ordering::Acquire)).unwrap_or_else(register_now)
 }
 
-/// Whether this process has the barrier by now, and has not lost it. If nobody has asked yet, asks, and waits for
-/// nothing: if the kernel would take its time, another thread asks it, and the answer is `true` once it has.
+/// Whether this process has the barrier by now, and has not lost it. If nobody has asked yet, asks,
+/// and waits for nothing: if the kernel would take its time, another thread asks it, and the answer
+/// is `true` once it has.
 ///
 /// Wait-free, a load, once there is an answer.
 #[inline]
@@ -128,7 +137,8 @@ pub fn is_registered() -> bool {
     }
 }
 
-/// Whether it is known that this process has no barrier, or none any more. Once `true`, it stays so. Asks nobody.
+/// Whether it is known that this process has no barrier, or none any more. Once `true`, it stays
+/// so. Asks nobody.
 ///
 /// Wait-free: a load.
 #[inline]
@@ -176,7 +186,8 @@ fn switch_off_in(process: &AtomicU8) {
 
 #[cold]
 fn ask() -> bool {
-    /// The process in which somebody has asked. A child that was forked since has lost the thread that did.
+    /// The process in which somebody has asked. A child that was forked since has lost the thread
+    /// that did.
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
     // Relaxed: it keeps others from asking again, and guards nothing.
@@ -191,7 +202,8 @@ fn ask() -> bool {
     at_once && register_now().is_ok()
 }
 
-/// What this process has been told; changes once it is not [`UNKNOWN`] only from [`REGISTERED`] to [`LOST`] or [`RETIRED`].
+/// What this process has been told; changes once it is not [`UNKNOWN`] only from [`REGISTERED`] to
+/// [`LOST`] or [`RETIRED`].
 static ANSWER: AtomicU8 = AtomicU8::new(if BUILT { UNKNOWN } else { NOT_BUILT });
 /// Whether this build has the barrier. Where it has not, no one need ask.
 const BUILT: bool =
@@ -234,7 +246,8 @@ fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavai
         Err(Unavailable::Lost) => LOST,
         Err(Unavailable::SwitchedOff) => OFF,
     };
-    // Release: pairs with the acquire in `register`. Acquire: as there, of the winner's registration.
+    // Release: pairs with the acquire in `register`. Acquire: as there, of the winner's
+    // registration.
     match process.compare_exchange(UNKNOWN, word, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => own,
         Err(first) => told(first).unwrap_or(own),
@@ -244,8 +257,9 @@ fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavai
 /// A full fence in every thread of this process, where [`register`] has answered `Ok`; a full fence
 /// in this thread alone elsewhere, and while nobody has asked.
 ///
-/// Costs one system call: about 0.1 us alone, 0.4 us when it must interrupt another processor. Aborts the program if
-/// the system refuses it in spite of its answer, as a seccomp filter that is installed later makes it do.
+/// Costs one system call: about 0.1 us alone, 0.4 us when it must interrupt another processor.
+/// Aborts the program if the system refuses it in spite of its answer, as a seccomp filter that is
+/// installed later makes it do.
 #[inline]
 pub fn barrier() {
     if !try_barrier() {
@@ -253,12 +267,14 @@ pub fn barrier() {
     }
 }
 
-/// [`barrier`], which says `false` where that would abort: the caller must do nothing then that needs the barrier. From then on the process has none, for
-/// those that ask: [a barrier that fails later](self#a-barrier-that-fails-later).
+/// [`barrier`], which says `false` where that would abort: the caller must do nothing then that
+/// needs the barrier. From then on the process has none, for those that ask: [a barrier that fails
+/// later](self#a-barrier-that-fails-later).
 #[inline]
 #[must_use = "if it is false there was no barrier"]
 pub fn try_barrier() -> bool {
-    // Acquire: as in `register`. Whoever relies on the barrier knows of an answer, and so does this load.
+    // Acquire: as in `register`. Whoever relies on the barrier knows of an answer, and so does this
+    // load.
     if matches!(ANSWER.load(Ordering::Acquire), REGISTERED | LOST | RETIRED) {
         return system::barrier() || lost();
     }
@@ -276,7 +292,8 @@ thread_local! {
 fn lost() -> bool {
     // A destructor of a thread's other words may come after this one is gone.
     let _ = REFUSED_HERE.try_with(|refused| refused.set(true));
-    // Release: pairs with the acquires of those that ask. Relaxed on failure: it was lost or switched off before.
+    // Release: pairs with the acquires of those that ask. Relaxed on failure: it was lost or
+    // switched off before.
     let _ = ANSWER.compare_exchange(REGISTERED, LOST, Ordering::Release, Ordering::Relaxed);
     false
 }
@@ -313,8 +330,9 @@ mod system {
     static EARLY: AtomicBool = AtomicBool::new(false);
 
     #[used]
-    // SAFETY: the section holds pointers to functions of the C calling convention that the system's loader calls before `main`,
-    // and this is one. The function touches only the kernel and a static.
+    // SAFETY: the section holds pointers to functions of the C calling convention that the system's
+    // loader calls before `main`, and this is one. The function touches only the kernel and a
+    // static.
     #[unsafe(link_section = ".init_array")]
     static BEFORE_MAIN: extern "C" fn() = register_early;
 
@@ -325,7 +343,8 @@ mod system {
         }
     }
 
-    /// Whether this is the only thread of the process: a directory has two links and one for each below it.
+    /// Whether this is the only thread of the process: a directory has two links and one for each
+    /// below it.
     fn is_alone() -> bool {
         std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == 3)
     }
@@ -342,13 +361,15 @@ mod system {
         membarrier(RegisterPrivateExpedited).map_err(|_| Unavailable::Refused)
     }
 
-    /// Whether the system says at once that there is no such barrier. A filter answers every command alike, as a rule.
+    /// Whether the system says at once that there is no such barrier. A filter answers every
+    /// command alike, as a rule.
     pub(super) fn refuses() -> bool {
         !membarrier_query().contains(MembarrierQuery::PRIVATE_EXPEDITED)
     }
 
     pub(super) fn barrier() -> bool {
-        // Once a process is registered the command has no way to fail (its manual page, ERRORS) but by a filter.
+        // Once a process is registered the command has no way to fail (its manual page, ERRORS) but
+        // by a filter.
         membarrier(PrivateExpedited).is_ok()
     }
 }

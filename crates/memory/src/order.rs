@@ -1,4 +1,5 @@
-//! Fence policies: how the owner's store of its index stays ahead of its load of the thieves' index.
+//! Fence policies: how the owner's store of its index stays ahead of its load of the thieves'
+//! index.
 //!
 //! A work-stealing queue is Dekker's mutual exclusion between an owner and a thief (the *flag
 //! principle*). The owner stores its index (`tail`), then loads the thieves' (`head`); a thief
@@ -27,8 +28,8 @@ use crate::{CachePadded, Machine, Memory, Ordering, Word};
 
 /// How an owner's store stays ahead of its next load, and what a thief pays for it.
 ///
-/// An implementation guarantees, for an owner that runs `store tail; owner(); load head` and a thief
-/// that runs `announce on head; thief(); load tail`, one of:
+/// An implementation guarantees, for an owner that runs `store tail; owner(); load head` and a
+/// thief that runs `announce on head; thief(); load tail`, one of:
 ///
 /// - the owner's load sees the announcement;
 /// - the thief's load sees the store, or a later one;
@@ -41,17 +42,18 @@ use crate::{CachePadded, Machine, Memory, Ordering, Word};
 ///
 /// # Safety
 ///
-/// Queues hand out each task once on the strength of this guarantee: an implementation keeps it for every owner and
-/// every thief of the queues that are given the policy. The margin is the same in every call. After
-/// [`resolve`](StoreLoad::resolve) has answered `true`, the calling thief's loads see every store of `tail` that the
-/// owner had issued before the call, and the owner's loads of `head` that come later see the thief's announcement.
-/// No method unwinds: a thief would leave the task that it is about to take with nobody.
+/// Queues hand out each task once on the strength of this guarantee: an implementation keeps it for
+/// every owner and every thief of the queues that are given the policy. The margin is the same in
+/// every call. After [`resolve`](StoreLoad::resolve) has answered `true`, the calling thief's loads
+/// see every store of `tail` that the owner had issued before the call, and the owner's loads of
+/// `head` that come later see the thief's announcement. No method unwinds: a thief would leave the
+/// task that it is about to take with nobody.
 pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// Called by the owner between its store of `tail` and its load of `head`.
     fn owner(&self);
 
-    /// Whether [`owner`](StoreLoad::owner) calls no function. Where it does, a queue may pop in a function of its own, so that the
-    /// usual path saves no registers for that call.
+    /// Whether [`owner`](StoreLoad::owner) calls no function. Where it does, a queue may pop in a
+    /// function of its own, so that the usual path saves no registers for that call.
     #[inline(always)]
     fn is_inline(&self) -> bool {
         true
@@ -88,8 +90,8 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
         0
     }
 
-    /// Makes every store that the owner issued before now visible to this thief, and returns `true`;
-    /// or returns `false`, and the thief must abort its steal.
+    /// Makes every store that the owner issued before now visible to this thief, and returns
+    /// `true`; or returns `false`, and the thief must abort its steal.
     #[inline(always)]
     fn resolve(&self) -> bool {
         false
@@ -100,8 +102,8 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Full;
 
-// SAFETY: of two sequentially consistent fences one comes first, and what stands before it is seen after the other:
-// the owner's load sees the announcement, or the thief's load sees the store.
+// SAFETY: of two sequentially consistent fences one comes first, and what stands before it is seen
+// after the other: the owner's load sees the announcement, or the thief's load sees the store.
 unsafe impl<M: Memory> StoreLoad<M> for Full {
     #[inline(always)]
     fn owner(&self) {
@@ -250,8 +252,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
 ///
 /// Stores of `tail` with no other store between them may leave the store buffer as one, and then no
 /// delta is large enough. If the client has not promised such stores ([`Delta::fills`]), the policy
-/// makes one at each pop, between the owner's store of `tail` and its load of `head`, to a cache line
-/// of its own.
+/// makes one at each pop, between the owner's store of `tail` and its load of `head`, to a cache
+/// line of its own.
 pub struct Bounded<M: Memory = Machine> {
     delta: Delta,
     elsewhere: CachePadded<M::Word>,
@@ -309,14 +311,16 @@ impl<M: Memory> fmt::Debug for Bounded<M> {
     }
 }
 
-// SAFETY: whoever made the delta has promised that a thief's load misses at most so many of the owner's pops, where
-// there is a store to another line between any two; the memory is total store order, or there was no policy.
+// SAFETY: whoever made the delta has promised that a thief's load misses at most so many of the
+// owner's pops, where there is a store to another line between any two; the memory is total store
+// order, or there was no policy.
 unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     #[inline(always)]
     fn owner(&self) {
         if self.delta.fills() {
-            // Release, not Relaxed, so that no compiler moves it before the store of `tail`; what it
-            // writes means nothing to anyone. It only has to take an entry of the store buffer.
+            // Release, not Relaxed, so that no compiler moves it before the store of `tail`; what
+            // it writes means nothing to anyone. It only has to take an entry of the
+            // store buffer.
             self.elsewhere.store(0, Ordering::Release);
         }
         M::light();
@@ -324,8 +328,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
 
     #[inline(always)]
     fn thief(&self) {
-        // A thief's loads stay in order by themselves, and a queue whose thieves announce by a store
-        // makes that store a read-modify-write.
+        // A thief's loads stay in order by themselves, and a queue whose thieves announce by a
+        // store makes that store a read-modify-write.
         M::light();
     }
 
@@ -335,11 +339,11 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     }
 }
 
-/// [`Bounded`] and [`Asymmetric`] together: beyond delta a thief takes the task at once, within delta
-/// it pays one process-wide barrier and then knows. It neither aborts nor waits.
+/// [`Bounded`] and [`Asymmetric`] together: beyond delta a thief takes the task at once, within
+/// delta it pays one process-wide barrier and then knows. It neither aborts nor waits.
 ///
-/// After the barrier every pop that the owner had begun is visible, and every pop that it begins later
-/// sees the thief's announcement; so the thief decides on the exact `tail`.
+/// After the barrier every pop that the owner had begun is visible, and every pop that it begins
+/// later sees the thief's announcement; so the thief decides on the exact `tail`.
 pub struct Resolved<M: Memory = Machine> {
     bounded: Bounded<M>,
 }
@@ -367,8 +371,8 @@ impl<M: Memory> fmt::Debug for Resolved<M> {
     }
 }
 
-// SAFETY: as `Bounded`, and `resolve` is the heavy end of an asymmetric fence whose light end stands in `owner`; without
-// one there was no policy.
+// SAFETY: as `Bounded`, and `resolve` is the heavy end of an asymmetric fence whose light end
+// stands in `owner`; without one there was no policy.
 unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
     #[inline(always)]
     fn owner(&self) {
@@ -393,8 +397,9 @@ unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
 
 /// No fence on either side and no bound: a thief is never certain by itself.
 ///
-/// For queues whose owner answers a thief that waits (THEP: there it is the paper's delta = infinity,
-/// and sound on every processor). Under any other queue every steal aborts, until the owner is gone.
+/// For queues whose owner answers a thief that waits (THEP: there it is the paper's delta =
+/// infinity, and sound on every processor). Under any other queue every steal aborts, until the
+/// owner is gone.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unbounded;
 
@@ -426,11 +431,13 @@ impl Unfenced {
     ///
     /// # Safety
     ///
-    /// No operation of a thief runs beside one of the owner: of any two, one happens before the other.
+    /// No operation of a thief runs beside one of the owner: of any two, one happens before the
+    /// other.
     ///
-    /// A checker of a simulated memory, which has no fence to rely on, may break this with tasks that may be copied. So
-    /// does a program that shows what happens without a fence; its queue must not grow, or a ring would be freed that
-    /// a thief still reads, and what it prints is all that can be relied on.
+    /// A checker of a simulated memory, which has no fence to rely on, may break this with tasks
+    /// that may be copied. So does a program that shows what happens without a fence; its queue
+    /// must not grow, or a ring would be freed that a thief still reads, and what it prints is
+    /// all that can be relied on.
     #[inline(always)]
     pub const unsafe fn new() -> Self {
         Unfenced(())

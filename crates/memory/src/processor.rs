@@ -1,5 +1,5 @@
-//! Processors: who made them, how many store buffer entries makers document, and how many stores loads
-//! were seen to overtake on them.
+//! Processors: who made them, how many store buffer entries makers document, and how many stores
+//! loads were seen to overtake on them.
 
 use core::ops::RangeInclusive;
 
@@ -49,8 +49,8 @@ pub struct Documented {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bound {
-    /// So many, and never more in a search that was long enough to rest on: the paper's, or a million
-    /// rounds at each point of the litmus grid.
+    /// So many, and never more in a search that was long enough to rest on: the paper's, or a
+    /// million rounds at each point of the litmus grid.
     Seen(u64),
     /// So many, and nobody has looked for long enough whether there are more.
     AtLeast(u64),
@@ -134,8 +134,9 @@ impl Processor {
         identify()
     }
 
-    /// Whether a hypervisor says that it stands between this program and the processor (`cpuid` leaf 1, ECX bit 31). It
-    /// decides what [`here`](Processor::here) shows. False where there is no `cpuid`.
+    /// Whether a hypervisor says that it stands between this program and the processor (`cpuid`
+    /// leaf 1, ECX bit 31). It decides what [`here`](Processor::here) shows. False where there
+    /// is no `cpuid`.
     pub fn is_virtual() -> bool {
         has_hypervisor()
     }

@@ -1,8 +1,9 @@
 //! A processor's store buffer as it was measured, in a few lines of text that a program can keep.
 //!
-//! `poach measure` writes one; a program that would rather use the bound measured on its own machine
-//! than the one that the maker documents reads it and asks [`Delta::measured`](crate::Delta::measured). A profile is
-//! text that anybody can write, so that to trust it is unsafe.
+//! `poach measure` writes one; a program that would rather use the bound measured on its own
+//! machine than the one that the maker documents reads it and asks
+//! [`Delta::measured`](crate::Delta::measured). A profile is text that anybody can write, so that
+//! to trust it is unsafe.
 //!
 //! ```text
 //! poach-profile 1
@@ -12,8 +13,8 @@
 //! check 1d0bcf6bfb45d8a3
 //! ```
 //!
-//! The last line is the FNV-1a sum of what stands before it: a profile that lost a digit would break
-//! each queue that trusts it.
+//! The last line is the FNV-1a sum of what stands before it: a profile that lost a digit would
+//! break each queue that trusts it.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -109,7 +110,8 @@ impl fmt::Display for ProfileError {
 impl core::error::Error for ProfileError {}
 
 impl Profile {
-    /// A profile of `processor`, with `capacity` entries and loads that overtake at most `bound` stores.
+    /// A profile of `processor`, with `capacity` entries and loads that overtake at most `bound`
+    /// stores.
     ///
     /// # Errors
     ///
@@ -152,8 +154,8 @@ impl Profile {
         }
     }
 
-    /// How many pops the processor that was measured can hide, whether this program runs there or not:
-    /// [`hidden_pops`] of a client with `stores` stores between two pops.
+    /// How many pops the processor that was measured can hide, whether this program runs there or
+    /// not: [`hidden_pops`] of a client with `stores` stores between two pops.
     pub fn pops(&self, stores: u64) -> NonZeroU64 {
         let egress = self.bound.get() - self.capacity.get();
         // Both were checked when the profile was made.
@@ -176,8 +178,8 @@ impl Profile {
 impl Delta {
     /// The bound on this processor, from a profile that was measured on it.
     ///
-    /// What the measured reordering bound has beyond the measured capacity is taken to be entries between
-    /// the store buffer and the cache ([`with_egress`](Delta::with_egress)).
+    /// What the measured reordering bound has beyond the measured capacity is taken to be entries
+    /// between the store buffer and the cache ([`with_egress`](Delta::with_egress)).
     ///
     /// # Errors
     ///
@@ -185,8 +187,9 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// The profile is true: as [`with_egress`](Delta::with_egress), of its capacity and what its bound has beyond that. A
-    /// virtual machine is measured on one host, and may be moved to another.
+    /// The profile is true: as [`with_egress`](Delta::with_egress), of its capacity and what its
+    /// bound has beyond that. A virtual machine is measured on one host, and may be moved to
+    /// another.
     pub unsafe fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
         profile.check_here()?;
         let egress = profile.bound() - profile.capacity();
@@ -199,8 +202,9 @@ impl Delta {
     ///
     /// # Errors
     ///
-    /// [`ProfileError::TooSmall`] if a processor like the profile's hides more pops from a client with as many stores
-    /// between them, and [`ProfileError::Foreign`] if the profile is another processor's.
+    /// [`ProfileError::TooSmall`] if a processor like the profile's hides more pops from a client
+    /// with as many stores between them, and [`ProfileError::Foreign`] if the profile is
+    /// another processor's.
     pub fn check(self, profile: &Profile) -> Result<(), ProfileError> {
         profile.check_here()?;
         self.covers(profile)

@@ -1,13 +1,14 @@
-//! The same model of the same source under loom and under this checker: executions and time to the end.
+//! The same model of the same source under loom and under this checker: executions and time to the
+//! end.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example against_loom
 //! ```
 //!
-//! The queue is Chase-Lev with full fences, the only kind that both can call correct: loom's memory is
-//! C11's, which has no bound on what a store buffer hides, so that it refutes every fence-free queue
-//! at every delta. Both search exhaustively, without a bound on preemptions, and check that each task
-//! comes out once; this checker also asks that the history is a deque's.
+//! The queue is Chase-Lev with full fences, the only kind that both can call correct: loom's memory
+//! is C11's, which has no bound on what a store buffer hides, so that it refutes every fence-free
+//! queue at every delta. Both search exhaustively, without a bound on preemptions, and check that
+//! each task comes out once; this checker also asks that the history is a deque's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};

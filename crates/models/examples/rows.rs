@@ -1,12 +1,13 @@
-//! The rows of some queues, each searched a little: whether a change of a queue's source is noticed. `cargo xtask mutate` asks it.
+//! The rows of some queues, each searched a little: whether a change of a queue's source is
+//! noticed. `cargo xtask mutate` asks it.
 //!
 //! ```console
 //! $ cargo run --release -p poach-models --example rows              # the names of the rows
 //! $ cargo run --release -p poach-models --example rows salsa fifo/3 # the rows of salsa, the fourth of fifo; ends at the first that is not as expected
 //! ```
 //!
-//! They are the quick matrix, under TSO and C11, and the scenes in which orderings are weakened. What has more executions than are played
-//! counts as it looks until then: nothing here is a proof.
+//! They are the quick matrix, under TSO and C11, and the scenes in which orderings are weakened.
+//! What has more executions than are played counts as it looks until then: nothing here is a proof.
 
 use std::collections::HashMap;
 use std::process::ExitCode;

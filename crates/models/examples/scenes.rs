@@ -1,4 +1,5 @@
-//! The rows of `poach check all --full`, or those of some scenes, and the table of scenes: the largest clean row of each.
+//! The rows of `poach check all --full`, or those of some scenes, and the table of scenes: the
+//! largest clean row of each.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example scenes                 # all rows under TSO

@@ -1,9 +1,9 @@
-//! Weaves the mutants: one copy of the queues' sources that holds every edit of the table, and a page that names the
-//! copied files as modules.
+//! Weaves the mutants: one copy of the queues' sources that holds every edit of the table, and a
+//! page that names the copied files as modules.
 //!
-//! A function that a mutant changes has a choice around its body: the body with the edit if the running thread has
-//! chosen that mutant, else the body as it is. A copy stands in this crate as the file does in its own: `crate::ring`
-//! and all else that it uses are at the root here, too.
+//! A function that a mutant changes has a choice around its body: the body with the edit if the
+//! running thread has chosen that mutant, else the body as it is. A copy stands in this crate as
+//! the file does in its own: `crate::ring` and all else that it uses are at the root here, too.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -83,10 +83,29 @@ fn copy(crates: &Path, source: &Path, out: &Path, all: &[&Mutant]) -> usize {
         fs::read_to_string(&from).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
     fs::create_dir_all(to.parent().expect("a file in a folder")).expect("the output folder");
     // The unit tests run in the queues' own crates.
-    let text = weave(&text, &of_file).replace("cfg(test)", "cfg(any())");
+    let text = weave(&unwrapped(&text), &of_file).replace("cfg(test)", "cfg(any())");
     let text = text.replace("cfg(all(test", "cfg(all(any()");
     fs::write(to, text).expect("the output folder can be written");
     of_file.len()
+}
+
+/// The text with each comment on one line: how comments are wrapped changes no mutant.
+fn unwrapped(text: &str) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    let mut marker = "";
+    for line in text.split('\n') {
+        let comment = line.trim_start();
+        let next =
+            ["///", "//!", "//"].into_iter().find(|it| comment.starts_with(it)).unwrap_or("");
+        match lines.last_mut() {
+            Some(last) if !next.is_empty() && next == marker => {
+                last.push_str(&comment[next.len()..])
+            }
+            _ => lines.push(line.to_owned()),
+        }
+        marker = next;
+    }
+    lines.join("\n")
 }
 
 /// The text in which each function that is changed chooses among its bodies.
@@ -98,7 +117,8 @@ fn weave(text: &str, of_file: &[(usize, &Mutant)]) -> String {
     find_bodies(TokenStream::from_str(text).expect("the source is Rust"), &mut bodies);
     let mut arms: Vec<(Range<usize>, String)> = Vec::new();
     for &(number, mutant) in of_file {
-        let Mutant { name, file, was, is, .. } = mutant;
+        let Mutant { name, file, .. } = mutant;
+        let (was, is) = (&unwrapped(mutant.was)[..], &unwrapped(mutant.is)[..]);
         let found: Vec<usize> = text.match_indices(was).map(|(at, _)| at).collect();
         let &[at] = &found[..] else {
             panic!(

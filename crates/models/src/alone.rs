@@ -1,9 +1,9 @@
 //! Section 6 of *Fence-Free Work Stealing on Bounded TSO Processors*, the laws of order, as runs.
 //!
-//! The theorem says that a queue whose operations matter to each other as `take` and `steal` do on a
-//! queue of one task must pay a fence, if every sequential execution of its specification can occur.
-//! The fence-free queues escape because one cannot: a thief that runs alone does not take the only
-//! task. It gets an abort (FF-THE, FF-CL), or never returns (THEP).
+//! The theorem says that a queue whose operations matter to each other as `take` and `steal` do on
+//! a queue of one task must pay a fence, if every sequential execution of its specification can
+//! occur. The fence-free queues escape because one cannot: a thief that runs alone does not take
+//! the only task. It gets an abort (FF-THE, FF-CL), or never returns (THEP).
 
 use core::fmt;
 use core::num::NonZeroU64;

@@ -1,4 +1,5 @@
-//! A pool of any mechanism, so that each model of pools is compiled once, and not once for each mechanism and policy.
+//! A pool of any mechanism, so that each model of pools is compiled once, and not once for each
+//! mechanism and policy.
 
 use std::fmt::Debug;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! A fence policy of any kind in one type, so that a queue with a policy is compiled once, and not once for each policy.
+//! A fence policy of any kind in one type, so that a queue with a policy is compiled once, and not
+//! once for each policy.
 
 use core::num::NonZeroU64;
 
@@ -9,7 +10,8 @@ use crate::Policy;
 
 /// A fence policy of any kind.
 pub(crate) enum AnyPolicy {
-    /// By itself: its [`resolve`](StoreLoad::resolve) is a step at its caller's place in the source.
+    /// By itself: its [`resolve`](StoreLoad::resolve) is a step at its caller's place in the
+    /// source.
     Displaced(Displacing),
     /// Any other.
     Other(Box<dyn StoreLoad<Simulated>>),
@@ -46,7 +48,8 @@ impl AnyPolicy {
     }
 }
 
-// SAFETY: each method is the same method of one policy, the same for as long as the value lives, which keeps the contract.
+// SAFETY: each method is the same method of one policy, the same for as long as the value lives,
+// which keeps the contract.
 unsafe impl StoreLoad<Simulated> for AnyPolicy {
     fn owner(&self) {
         self.any().owner();
@@ -75,9 +78,9 @@ unsafe impl StoreLoad<Simulated> for AnyPolicy {
 
 /// The bound on the simulated machine, which may be too small: then the checker is to say so.
 pub(crate) fn delta(pops: NonZeroU64, fill: bool) -> Delta {
-    // SAFETY: not kept where the checker is to see what happens. The queues of this crate move numbers between
-    // coroutines, one of which runs at a time: a slot that is read twice gives its number twice, and the checker says
-    // so. Nobody outside of this crate gets the value.
+    // SAFETY: not kept where the checker is to see what happens. The queues of this crate move
+    // numbers between coroutines, one of which runs at a time: a slot that is read twice gives
+    // its number twice, and the checker says so. Nobody outside of this crate gets the value.
     let delta = unsafe { Delta::exactly(pops) };
     if fill {
         return delta;

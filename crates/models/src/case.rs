@@ -67,8 +67,8 @@ impl PolicyKind {
     }
 
     /// The policy, with `delta` if it wants one. But for [`Filled`](PolicyKind::Filled) and
-    /// [`FilledResolved`](PolicyKind::FilledResolved) the queue makes no store of its own: the client's are the only ones
-    /// between two pops.
+    /// [`FilledResolved`](PolicyKind::FilledResolved) the queue makes no store of its own: the
+    /// client's are the only ones between two pops.
     pub fn with(self, delta: NonZeroU64) -> Policy {
         match self {
             PolicyKind::Full | PolicyKind::None => Policy::Full,

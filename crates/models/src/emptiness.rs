@@ -1,8 +1,9 @@
-//! Pools that are never empty, and a consumer that asks whether they are: what a pool's policy answers
-//! must not be deceived by tasks that come behind the looker's back while others leave before its eyes.
+//! Pools that are never empty, and a consumer that asks whether they are: what a pool's policy
+//! answers must not be deceived by tasks that come behind the looker's back while others leave
+//! before its eyes.
 //!
-//! In each scene every execution has a task in the pool at every instant: a thread that takes one has put
-//! one before. So an answer "empty" is wrong whenever it comes.
+//! In each scene every execution has a task in the pool at every instant: a thread that takes one
+//! has put one before. So an answer "empty" is wrong whenever it comes.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -36,11 +37,11 @@ fn look(mut looker: Taker<u32, AnyPool>, traversals: Traversals, kept: &Kept<Tak
     kept.borrow_mut().push(looker);
 }
 
-/// Two consumers beside the looker: each puts a task into a pool that the looker has passed, perhaps, and takes
-/// one from a pool that it has not reached.
+/// Two consumers beside the looker: each puts a task into a pool that the looker has passed,
+/// perhaps, and takes one from a pool that it has not reached.
 ///
-/// A looker that goes by twice is deceived by both: by the first in its first round, by the second in its
-/// second.
+/// A looker that goes by twice is deceived by both: by the first in its first round, by the second
+/// in its second.
 ///
 /// # Panics
 ///
@@ -81,13 +82,13 @@ fn set_up_pass(threads: &mut Threads, pools: Arc<AnyPool>, traversals: Traversal
     threads.finally(move || drop((pools, two, lookers, others)));
 }
 
-/// A thief (pool 0) steals the one task of pool 1, which nobody else takes; a looker that sees the task leave a pool
-/// must hear of that.
+/// A thief (pool 0) steals the one task of pool 1, which nobody else takes; a looker that sees the
+/// task leave a pool must hear of that.
 ///
-/// What [`Mechanism::announced`] promises of a theft: the number is odd before the chunk leaves its pool, is another
-/// before the chunk in the thief's own pool becomes empty, and is even in the end. So a looker that reads an even
-/// number sees no task leave pool 1 without another number; and one that reads an odd number, and sees the task come to
-/// pool 0, does not see it leave there without.
+/// What [`Mechanism::announced`] promises of a theft: the number is odd before the chunk leaves its
+/// pool, is another before the chunk in the thief's own pool becomes empty, and is even in the end.
+/// So a looker that reads an even number sees no task leave pool 1 without another number; and one
+/// that reads an odd number, and sees the task come to pool 0, does not see it leave there without.
 ///
 /// # Panics
 ///

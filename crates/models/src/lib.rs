@@ -1,6 +1,8 @@
-//! The queues of `poach-deque` and the pools of `poach-pool`, their own source, on the machine of [`poach_check`].
+//! The queues of `poach-deque` and the pools of `poach-pool`, their own source, on the machine of
+//! [`poach_check`].
 //!
-//! [`check`] plays one queue with one policy in one [`Scenario`]; [`matrix`] lists what `poach check` plays.
+//! [`check`] plays one queue with one policy in one [`Scenario`]; [`matrix`] lists what `poach
+//! check` plays.
 #![doc = include_str!("readme.md")]
 #![deny(unsafe_code)]
 
@@ -48,7 +50,8 @@ use taken::{Taken, Then, singles};
 pub enum Algorithm {
     /// [`poach_deque::ChaseLev`].
     ChaseLev,
-    /// [`poach_deque::Biased`], whose thieves do not wait for an answer before they pay for a barrier.
+    /// [`poach_deque::Biased`], whose thieves do not wait for an answer before they pay for a
+    /// barrier.
     Biased,
     /// [`poach_deque::The`].
     The,
@@ -60,7 +63,8 @@ pub enum Algorithm {
     Private,
     /// [`poach_deque::Fifo`], whose owner leaves it open.
     Fifo,
-    /// The same, closed from the start; thieves do not wait for an answer before they pay for a barrier.
+    /// The same, closed from the start; thieves do not wait for an answer before they pay for a
+    /// barrier.
     ClosedFifo,
     /// [`poach_deque::IdempotentLifo`].
     IdempotentLifo,
@@ -93,7 +97,8 @@ impl Algorithm {
         matches!(self, ChaseLev | Biased | The | Thep | Salsa)
     }
 
-    /// Whether a thread of its own puts tasks into it: its models have one thread more than owner and thieves.
+    /// Whether a thread of its own puts tasks into it: its models have one thread more than owner
+    /// and thieves.
     pub fn is_shared(self) -> bool {
         use Algorithm::{ConcBag, Injector, Salsa, SalsaCas, WsLifo, WsMsq};
         matches!(self, Injector | Salsa | SalsaCas | ConcBag | WsMsq | WsLifo)
@@ -142,7 +147,8 @@ impl Policy {
 /// What a queue promises under a policy.
 pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
-        // A thief of a biased deque says "retry" where the owner has closed, and "empty" while it pops the last task.
+        // A thief of a biased deque says "retry" where the owner has closed, and "empty" while it
+        // pops the last task.
         Algorithm::Biased | Algorithm::Split | Algorithm::Private | Algorithm::Stack => {
             Spec::PartlyPrivate
         }
@@ -172,7 +178,8 @@ fn ring(capacity: usize) -> Vec<Naming> {
     names
 }
 
-/// What the words of a queue are called in a counterexample, in the order in which the queue makes them.
+/// What the words of a queue are called in a counterexample, in the order in which the queue makes
+/// them.
 fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
     if !algorithm.has_policy() || matches!(algorithm, Algorithm::Biased | Algorithm::Salsa) {
         return Vec::new();

@@ -38,9 +38,10 @@ fn rows(
 
 /// What has no owner: SALSA, which needs its fence, and the injector.
 ///
-/// Two threads push into the injector and one steals: 2,239,233 executions, complete, as many with buffers of two entries as with
-/// buffers of one. With one steal more, by a pusher, the search does not end in minutes, since each look of a thief that waits for a
-/// push is a choice, and so is each pause of a push that has met another. So that scene is left to loom and to the tests of the
+/// Two threads push into the injector and one steals: 2,239,233 executions, complete, as many with
+/// buffers of two entries as with buffers of one. With one steal more, by a pusher, the search does
+/// not end in minutes, since each look of a thief that waits for a push is a choice, and so is each
+/// pause of a push that has met another. So that scene is left to loom and to the tests of the
 /// injector, and this one is played with the smallest buffers alone.
 fn shared(sizes: &[u32], extent: Extent) -> Vec<Case> {
     let quick = extent == Extent::Quick;
@@ -64,8 +65,8 @@ fn shared(sizes: &[u32], extent: Extent) -> Vec<Case> {
 /// Tasks of the largest model without stores between pops.
 const MOST_TASKS: u64 = 6;
 
-/// The rows of FF-THE and FF-CL: clean at the bound, refuted one below; without stores between pops,
-/// refuted at every delta that leaves a thief something to steal of up to six tasks.
+/// The rows of FF-THE and FF-CL: clean at the bound, refuted one below; without stores between
+/// pops, refuted at every delta that leaves a thief something to steal of up to six tasks.
 pub fn bounds(
     sizes: &(impl Iterator<Item = u32> + Clone),
     stores: &(impl Iterator<Item = u32> + Clone),
@@ -112,7 +113,8 @@ pub enum Extent {
     Quick,
     /// Within two minutes on two processors.
     Usual,
-    /// The injector's pushes further: with store buffers of two entries as well, and twenty times as many executions under C11.
+    /// The injector's pushes further: with store buffers of two entries as well, and twenty times
+    /// as many executions under C11.
     Full,
 }
 

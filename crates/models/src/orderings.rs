@@ -1,7 +1,8 @@
 //! The scenes in which every ordering of the queues and pools is played weaker than it is written.
 //!
-//! They are the rows of the matrix under C11, and these beside them: what the rows leave out are threads that go on from what
-//! another has left, and words that come back to a value that they have had.
+//! They are the rows of the matrix under C11, and these beside them: what the rows leave out are
+//! threads that go on from what another has left, and words that come back to a value that they
+//! have had.
 
 use super::Scenario;
 use super::Step::{Pop, PopAll, Push};
@@ -79,7 +80,8 @@ fn left(queue: Named) -> [Case; 5] {
     ]
 }
 
-/// What the split deques have beside: exposure, requests, forks that come back to a slot, and slots made ready.
+/// What the split deques have beside: exposure, requests, forks that come back to a slot, and slots
+/// made ready.
 fn split() -> impl Iterator<Item = Case> {
     let exposes = |name, script: &[_], thieves, steals| {
         let script = script.to_vec();
@@ -105,7 +107,8 @@ fn split() -> impl Iterator<Item = Case> {
     .into_iter()
 }
 
-/// The injector with blocks of one task, which go round: two threads push, and take, and thieves come.
+/// The injector with blocks of one task, which go round: two threads push, and take, and thieves
+/// come.
 fn injector() -> impl Iterator<Item = Case> {
     let scene = |name, tasks, script: &[_], thieves, steals| {
         let script = script.to_vec();

@@ -1,4 +1,5 @@
-//! What threads do beyond taking one task at a time: batches, requests, exposure, forks, and pools that are never empty.
+//! What threads do beyond taking one task at a time: batches, requests, exposure, forks, and pools
+//! that are never empty.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -37,9 +38,11 @@ pub enum Play {
     Halves,
     /// The scenario, with thieves of the split deque that expose private tasks before they steal.
     Exposure,
-    /// A thief of a split deque, or of the stack of forks, finds nothing, since another has taken what was shared, and asks.
+    /// A thief of a split deque, or of the stack of forks, finds nothing, since another has taken
+    /// what was shared, and asks.
     Request,
-    /// The runtime's stack of forks: the owner forks as many as the scenario has tasks, and joins them.
+    /// The runtime's stack of forks: the owner forks as many as the scenario has tasks, and joins
+    /// them.
     Forks,
     /// The same with thieves that expose private tasks before they ask.
     ExposedForks,
@@ -260,8 +263,8 @@ impl Subject for Exposing {
     }
 }
 
-/// A thief has asked. The owner pushes a task and shares it, another thief takes it, and a third, which has seen it shared
-/// and finds it taken, leaves a request: the owner's next push must share.
+/// A thief has asked. The owner pushes a task and shares it, another thief takes it, and a third,
+/// which has seen it shared and finds it taken, leaves a request: the owner's next push must share.
 ///
 /// # Panics
 ///

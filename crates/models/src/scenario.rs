@@ -44,8 +44,8 @@ pub struct Scenario {
 }
 
 impl Scenario {
-    /// The paper's program (Figure 9): a queue of `tasks` tasks that the owner and the thieves empty
-    /// together.
+    /// The paper's program (Figure 9): a queue of `tasks` tasks that the owner and the thieves
+    /// empty together.
     pub fn drain(tasks: u32, stores: u32, thieves: u32, steals: u32) -> Self {
         let capacity = (tasks.max(1) as usize).next_power_of_two();
         let script = vec![Step::PopAll];
@@ -59,8 +59,8 @@ impl Scenario {
         Scenario { script, capacity: 1, ..Scenario::drain(0, stores, thieves, steals) }
     }
 
-    /// An owner that pops once when a thief has come, and then neither pops nor goes until the thief is
-    /// done: a thief in doubt must learn what it needs from that one pop.
+    /// An owner that pops once when a thief has come, and then neither pops nor goes until the
+    /// thief is done: a thief in doubt must learn what it needs from that one pop.
     pub fn echo() -> Self {
         let script = vec![Step::Watch, Step::Pop, Step::Stay];
         Scenario { script, ..Scenario::drain(2, 0, 1, 1) }
@@ -186,7 +186,8 @@ pub fn model<S: Subject>(
 ) -> impl Fn(&mut Threads) {
     let mut names = names.to_vec();
     names.extend((1..=scenario.stores).map(|number| Naming::hidden(format!("client{number}"))));
-    // A word that nobody reads would be one more store in a buffer: it is there for who waits for it.
+    // A word that nobody reads would be one more store in a buffer: it is there for who waits for
+    // it.
     let waits = scenario.script.iter().any(|step| matches!(step, Step::Watch | Step::Stay));
     names.extend(waits.then(|| Naming::hidden("ended")));
     let (scenario, names) = (Arc::new(scenario.clone()), Arc::from(names));

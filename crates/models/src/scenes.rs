@@ -1,5 +1,5 @@
-//! Rows of the matrix that ask one question each: two thieves, growth under a bounded policy, the policies that make
-//! a store of their own, and the pools whose nodes are freed.
+//! Rows of the matrix that ask one question each: two thieves, growth under a bounded policy, the
+//! policies that make a store of their own, and the pools whose nodes are freed.
 
 use poach_memory::delta::hidden_pops;
 
@@ -47,8 +47,9 @@ pub(super) fn more(quick: bool) -> Vec<Case> {
     cases
 }
 
-/// Thieves that take half of the tasks, of the queues that give batches. THEP is not among them: its owner stays here,
-/// and its thief may then wait for ever. The split deque shares four of seven when it is asked, of which half are two.
+/// Thieves that take half of the tasks, of the queues that give batches. THEP is not among them:
+/// its owner stays here, and its thief may then wait for ever. The split deque shares four of seven
+/// when it is asked, of which half are two.
 fn halves(size: u32) -> impl Iterator<Item = Case> {
     let queues = ["asymmetric-cl", "the", "split", "fifo", "closed-fifo", "mutex", "biased"];
     queues.into_iter().map(move |name| {
@@ -61,8 +62,8 @@ fn halves(size: u32) -> impl Iterator<Item = Case> {
     })
 }
 
-/// What the thieves of the split deques do beside stealing: they expose, and they ask. And the runtime's stack of
-/// forks.
+/// What the thieves of the split deques do beside stealing: they expose, and they ask. And the
+/// runtime's stack of forks.
 fn split(size: u32, quick: bool) -> impl Iterator<Item = Case> {
     let row = move |name, scene, scenario, play| Case {
         play,
@@ -83,8 +84,9 @@ fn split(size: u32, quick: bool) -> impl Iterator<Item = Case> {
     rows.into_iter().take(if quick || size > 1 { 5 } else { 7 })
 }
 
-/// Pools in which there is a task at every instant, and a consumer that asks whether they are empty; and what the
-/// answer of SALSA rests on, that the theft of a chunk is announced. These do not depend on store buffers, and are played without.
+/// Pools in which there is a task at every instant, and a consumer that asks whether they are
+/// empty; and what the answer of SALSA rests on, that the theft of a chunk is announced. These do
+/// not depend on store buffers, and are played without.
 fn never_empty(quick: bool) -> impl Iterator<Item = Case> {
     let bound = Coverage::Preemptions(if quick { 2 } else { 3 });
     let pools = ["salsa", "salsa-cas", "conc-bag", "ws-msq", "ws-lifo"];
@@ -98,8 +100,9 @@ fn never_empty(quick: bool) -> impl Iterator<Item = Case> {
     looked_at.map(move |name| row(name, "empty", Play::Emptiness, bound)).chain([announced])
 }
 
-/// A processor with more than one entry behind its store buffer, and a client whose stores between two pops are all to
-/// one word: clean at [`hidden_pops`], which is what `Delta::with_egress` promises, and refuted one below.
+/// A processor with more than one entry behind its store buffer, and a client whose stores between
+/// two pops are all to one word: clean at [`hidden_pops`], which is what `Delta::with_egress`
+/// promises, and refuted one below.
 fn egress_entries(quick: bool) -> impl Iterator<Item = Case> {
     let all = [(1, 2, 1), (1, 2, 2), (2, 3, 1), (1, 4, 2), (1, 10, 1)];
     all.into_iter().take(if quick { 2 } else { 5 }).flat_map(|(size, egress, stores)| {
@@ -118,8 +121,8 @@ fn egress_entries(quick: bool) -> impl Iterator<Item = Case> {
     })
 }
 
-/// Two thieves, each of which steals once, against an owner that pops once and goes: who is first, and what the
-/// others are told, is all that there is to it.
+/// Two thieves, each of which steals once, against an owner that pops once and goes: who is first,
+/// and what the others are told, is all that there is to it.
 fn two_thieves(size: u32) -> impl Iterator<Item = Case> {
     DEQUES.into_iter().map(move |(name, stores)| {
         let queue = find(name);
@@ -142,9 +145,10 @@ fn growth(size: u32) -> impl Iterator<Item = Case> {
     })
 }
 
-/// The policy makes the store between two pops, and the client makes none: clean at the bound for one store between
-/// pops. The policy's store is made before the pop looks at `head`, so a pop that is hidden has two entries in the
-/// buffer, always: one below the bound is refuted if S + 1 is even, and clean if it is odd. `Resolved` makes the same store.
+/// The policy makes the store between two pops, and the client makes none: clean at the bound for
+/// one store between pops. The policy's store is made before the pop looks at `head`, so a pop that
+/// is hidden has two entries in the buffer, always: one below the bound is refuted if S + 1 is
+/// even, and clean if it is odd. `Resolved` makes the same store.
 fn own_stores(size: u32) -> impl Iterator<Item = Case> {
     let bounded = ["ff-the", "ff-cl"].into_iter().flat_map(move |name| {
         let queue = Named { policy: PolicyKind::Filled, ..find(name) };
@@ -166,7 +170,8 @@ fn own_stores(size: u32) -> impl Iterator<Item = Case> {
     bounded.chain([resolved])
 }
 
-/// The biased deque, whose thieves steal once: what they ask, open and claim are many steps for one task.
+/// The biased deque, whose thieves steal once: what they ask, open and claim are many steps for one
+/// task.
 fn biased(size: u32) -> impl Iterator<Item = Case> {
     let row = move |policy, scene, scenario, expected| {
         case(Named { policy, ..find("biased") }, scene, scenario, size, expected)
@@ -180,8 +185,8 @@ fn biased(size: u32) -> impl Iterator<Item = Case> {
     clean.chain([unfenced]).chain((size == 1).then_some(late))
 }
 
-/// The FIFO queue that its owner has closed, and thieves that steal once: as of the biased deque, what they ask, open and claim are many
-/// steps for one task.
+/// The FIFO queue that its owner has closed, and thieves that steal once: as of the biased deque,
+/// what they ask, open and claim are many steps for one task.
 fn closed_fifo(size: u32) -> impl Iterator<Item = Case> {
     let row = move |scene, scenario| case(find("closed-fifo"), scene, scenario, size, None);
     let closes = Scenario { script: vec![Step::Pop; 3], ..Scenario::drain(3, 0, 1, 1) };
@@ -212,8 +217,9 @@ fn displaced(size: u32) -> impl Iterator<Item = Case> {
     .into_iter()
 }
 
-/// SALSA's chunks on their way from consumer to consumer, and the pools' producers. There are too many executions to see all, so
-/// each row has a bound on preemptions; what a store buffer does is asked where two threads alone move.
+/// SALSA's chunks on their way from consumer to consumer, and the pools' producers. There are too
+/// many executions to see all, so each row has a bound on preemptions; what a store buffer does is
+/// asked where two threads alone move.
 fn chunks(quick: bool) -> Vec<Case> {
     use PolicyKind::{Asymmetric, Displaced, Unfenced};
     let to = Coverage::Preemptions;

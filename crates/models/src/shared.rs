@@ -30,8 +30,8 @@ struct Left {
 }
 
 impl Left {
-    /// A consumer takes a task of its own pool, or steals one. That it finds none says nothing about
-    /// the pool: that is for the pool's policy to find out.
+    /// A consumer takes a task of its own pool, or steals one. That it finds none says nothing
+    /// about the pool: that is for the pool's policy to find out.
     fn take(&self, take: impl FnOnce() -> Option<u32>) -> bool {
         let outcome = operation(Call::Steal, || match take() {
             Some(task) => {
@@ -72,8 +72,8 @@ impl Left {
 
 /// A pool whose first consumer is robbed of its chunks by the others, while a producer fills them.
 ///
-/// The scenario's pushes are the producer's, in a thread of its own; its pops are the first consumer's;
-/// its thieves are consumers that `rob` the first.
+/// The scenario's pushes are the producer's, in a thread of its own; its pops are the first
+/// consumer's; its thieves are consumers that `rob` the first.
 ///
 /// # Panics
 ///
@@ -142,8 +142,8 @@ fn set_up_pool(
     });
 }
 
-/// Chunks of one that go round: a producer stops before it takes one from the chunk pool, while another takes it
-/// and the next, and the consumer gives the first back.
+/// Chunks of one that go round: a producer stops before it takes one from the chunk pool, while
+/// another takes it and the next, and the consumer gives the first back.
 ///
 /// # Panics
 ///
@@ -188,7 +188,8 @@ fn set_up_chunks_again(threads: &mut Threads, pools: Arc<AnyPool>) {
     });
 }
 
-/// The second of two consumers goes, and its pool with it, while a task is put there. The first finds the task.
+/// The second of two consumers goes, and its pool with it, while a task is put there. The first
+/// finds the task.
 ///
 /// # Panics
 ///
@@ -222,8 +223,8 @@ fn set_up_consumer_goes(threads: &mut Threads, pools: Arc<AnyPool>) {
     });
 }
 
-/// The second of two producers goes, and another comes and puts a task, while a consumer looks whether there is one.
-/// Afterwards it finds the task.
+/// The second of two producers goes, and another comes and puts a task, while a consumer looks
+/// whether there is one. Afterwards it finds the task.
 ///
 /// # Panics
 ///
@@ -281,8 +282,8 @@ impl Injecting for Injector<u64, Simulated, 1> {
     }
 }
 
-/// An injector into which two threads push and from which both, and the thieves, take. In the end each task was taken once,
-/// or is there.
+/// An injector into which two threads push and from which both, and the thieves, take. In the end
+/// each task was taken once, or is there.
 ///
 /// The scenario's script is the first pusher's; the second pushes one task.
 pub fn injector<I: Injecting>(

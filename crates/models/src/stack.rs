@@ -1,7 +1,8 @@
 //! The runtime's stack of forks, beside the queues.
 //!
-//! The owner forks tasks and joins them in reverse order. A thief that finds nothing shared asks, and then exposes. Each
-//! task is run once: by the owner, or by a thief, which leaves a result and says so.
+//! The owner forks tasks and joins them in reverse order. A thief that finds nothing shared asks,
+//! and then exposes. Each task is run once: by the owner, or by a thief, which leaves a result and
+//! says so.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -24,9 +25,11 @@ pub trait Forks: 'static {
     fn owner(&self) -> Self::Owner;
     /// The owner forks a task.
     fn fork(owner: &mut Self::Owner, task: u64);
-    /// The owner joins the task that it has forked last: returns the task, or what a thief has left in its place.
+    /// The owner joins the task that it has forked last: returns the task, or what a thief has left
+    /// in its place.
     fn join(owner: &mut Self::Owner) -> u64;
-    /// A thief tries to take a task, to `run` it, and to leave the task plus [`RESULT`]; whether it has got one.
+    /// A thief tries to take a task, to `run` it, and to leave the task plus [`RESULT`]; whether it
+    /// has got one.
     fn steal(&self, run: impl FnOnce()) -> bool;
     /// A thief makes private tasks of the owner's shared.
     fn expose(&self);
@@ -36,7 +39,8 @@ pub trait Forks: 'static {
     fn shares(&self) -> bool;
 }
 
-/// Makes `$name`, which is [`Forks`] of the `Stack` in the module `$split`: that of `poach_deque::split`, or of a copy of it.
+/// Makes `$name`, which is [`Forks`] of the `Stack` in the module `$split`: that of
+/// `poach_deque::split`, or of a copy of it.
 #[macro_export]
 macro_rules! stack_of_forks {
     ($name:ident, $($split:ident)::+) => {
@@ -140,13 +144,14 @@ pub enum Exposes {
 /// The slots of a model's stack, where none is made ready in the course of it.
 const SLOTS: usize = 8;
 
-/// The owner forks the scenario's tasks, joins and forks as its script says, and joins the rest; each thief steals so often,
-/// asking and exposing in between.
+/// The owner forks the scenario's tasks, joins and forks as its script says, and joins the rest;
+/// each thief steals so often, asking and exposing in between.
 pub fn forks<S: Forks>(scenario: &Scenario, exposes: Exposes) -> impl Fn(&mut Threads) + use<S> {
     forks_above::<S>(0, scenario, exposes)
 }
 
-/// The same above `below` forks that have been there before, and are never joined: only how often tasks above them run counts.
+/// The same above `below` forks that have been there before, and are never joined: only how often
+/// tasks above them run counts.
 fn forks_above<S: Forks>(
     below: usize,
     scenario: &Scenario,
@@ -227,8 +232,8 @@ pub(super) fn shipped(scenario: &Scenario, exposes: Exposes) -> impl Fn(&mut Thr
     forks::<Shipped>(scenario, exposes)
 }
 
-/// A stack that is full up to the slots that are ready: the owner's first fork makes more of them ready while a thief looks how
-/// many tasks there are.
+/// A stack that is full up to the slots that are ready: the owner's first fork makes more of them
+/// ready while a thief looks how many tasks there are.
 pub(super) fn ready(scenario: &Scenario) -> impl Fn(&mut Threads) + use<> {
     forks_above::<Shipped>(READY, scenario, Exposes::AtOnce)
 }
@@ -236,8 +241,8 @@ pub(super) fn ready(scenario: &Scenario) -> impl Fn(&mut Threads) + use<> {
 /// The slots of a stack of the simulated memory that are ready from the start, without the last.
 const READY: usize = 8;
 
-/// A thief has asked. The owner forks a task and shares it, another thief takes it, and a third, which has seen it shared and finds
-/// it taken, leaves a request: the owner's next fork must share.
+/// A thief has asked. The owner forks a task and shares it, another thief takes it, and a third,
+/// which has seen it shared and finds it taken, leaves a request: the owner's next fork must share.
 pub fn late_request<S: Forks>(threads: &mut Threads) {
     let stack = Rc::new(S::new(SLOTS));
     let owner = Rc::new(RefCell::new(stack.owner()));

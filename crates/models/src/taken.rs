@@ -1,7 +1,7 @@
 //! Models whose threads keep what they take: in the end each task must have been taken once.
 //!
-//! For what no specification knows: a batch is no operation of one, and under weak memory the order in which operations
-//! return says nothing.
+//! For what no specification knows: a batch is no operation of one, and under weak memory the order
+//! in which operations return says nothing.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -48,8 +48,8 @@ pub enum Then {
     Stays,
 }
 
-/// The scenario with thieves that take half of the tasks at once, into a queue of their own which is no part of the
-/// model. That a thief has got something counts only if some batch had two.
+/// The scenario with thieves that take half of the tasks at once, into a queue of their own which
+/// is no part of the model. That a thief has got something counts only if some batch had two.
 ///
 /// # Panics
 ///
@@ -104,7 +104,8 @@ fn one<T: Thief<u64>>(thief: &T) -> Vec<u64> {
     task.into_iter().collect()
 }
 
-/// What a model uses of a queue of any type, so that it is compiled once, and not once for each queue and policy.
+/// What a model uses of a queue of any type, so that it is compiled once, and not once for each
+/// queue and policy.
 struct Queue {
     owner: Rc<dyn AnyOwner>,
     /// Takes what is left when nobody else is there.

@@ -1,8 +1,10 @@
-//! Models of a pool's chunks on their way from consumer to consumer: several producers, a thief that is robbed, the last task of a
-//! chunk that is filled again, several stolen chunks, and lists that grow.
+//! Models of a pool's chunks on their way from consumer to consumer: several producers, a thief
+//! that is robbed, the last task of a chunk that is filled again, several stolen chunks, and lists
+//! that grow.
 //!
-//! Each thread keeps what it takes, and in the end each task must have been taken once, or be there. Consumer `n` is the
-//! model's thread `n`, as [`Displacing`](poach_check::Displacing) wants it.
+//! Each thread keeps what it takes, and in the end each task must have been taken once, or be
+//! there. Consumer `n` is the model's thread `n`, as [`Displacing`](poach_check::Displacing) wants
+//! it.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -94,7 +96,8 @@ impl Stage {
         threads.finally(move || self.check(most));
     }
 
-    /// Takes what is there. With what the threads have taken, that must be tasks 1 to `most`, once each.
+    /// Takes what is there. With what the threads have taken, that must be tasks 1 to `most`, once
+    /// each.
     fn check(&self, most: u64) {
         let mut taken = self.taken.borrow().clone();
         let mut consumers = self.consumers.borrow_mut();
@@ -202,7 +205,8 @@ fn set_up_robbed_in_window(threads: &mut Threads, stage: Stage) {
     stage.end(threads, 3);
 }
 
-/// The kernel refuses a thief's visit for a while, and the thief, in its window, is robbed of the chunk. Nobody may wait for ever.
+/// The kernel refuses a thief's visit for a while, and the thief, in its window, is robbed of the
+/// chunk. Nobody may wait for ever.
 ///
 /// # Panics
 ///
@@ -235,8 +239,8 @@ fn set_up_refused(threads: &mut Threads, stage: Stage, allowed: Arc<SimulatedWor
     stage.end(threads, 2);
 }
 
-/// Of a chunk of two one is taken. The owner and a thief are after the last, and a producer puts two more, for which the chunk
-/// may be filled again.
+/// Of a chunk of two one is taken. The owner and a thief are after the last, and a producer puts
+/// two more, for which the chunk may be filled again.
 ///
 /// # Panics
 ///
@@ -291,7 +295,8 @@ fn set_up_two_chunks(threads: &mut Threads, stage: Stage) {
 /// Chunks of two that a thief names in its list before that has to grow.
 const HELD: u32 = 4;
 
-/// A thief has stolen as many chunks as its list has places for, and steals one more while another looks whether its pool is empty.
+/// A thief has stolen as many chunks as its list has places for, and steals one more while another
+/// looks whether its pool is empty.
 ///
 /// # Panics
 ///
@@ -321,8 +326,8 @@ fn set_up_held_grows(threads: &mut Threads, stage: Stage) {
 /// Chunks of one that a producer names in its list before that has to grow.
 const LISTED: u32 = 8;
 
-/// A producer has filled as many chunks of one as its list has places for, and fills one more, while a thief takes one and another
-/// looks whether the pool is empty.
+/// A producer has filled as many chunks of one as its list has places for, and fills one more,
+/// while a thief takes one and another looks whether the pool is empty.
 ///
 /// # Panics
 ///
@@ -348,12 +353,14 @@ fn set_up_list_grows(threads: &mut Threads, stage: Stage) {
     stage.end(threads, u64::from(LISTED) + 1);
 }
 
-/// Three free chunks of one are in a pool's stack. One producer takes the topmost chunk. Another takes it too, and the consumer
-/// uses it up and gives it back, while a third takes the chunk below. In the end one more task is put.
+/// Three free chunks of one are in a pool's stack. One producer takes the topmost chunk. Another
+/// takes it too, and the consumer uses it up and gives it back, while a third takes the chunk
+/// below. In the end one more task is put.
 ///
-/// A producer that does not notice the return of the topmost chunk puts a chunk that is in use back on the stack, and the last
-/// task overwrites the one in it. That needs three preemptions: of the first producer before and after it reads which chunk is
-/// below, and of the consumer between its two attempts to push.
+/// A producer that does not notice the return of the topmost chunk puts a chunk that is in use back
+/// on the stack, and the last task overwrites the one in it. That needs three preemptions: of the
+/// first producer before and after it reads which chunk is below, and of the consumer between its
+/// two attempts to push.
 ///
 /// # Panics
 ///

@@ -1,5 +1,6 @@
-//! Rows of the matrix under the memory model of C11: the queues that ship where the processor is not TSO, with the
-//! policies that work there. Each thread keeps what it takes, and in the end each task must have been taken once.
+//! Rows of the matrix under the memory model of C11: the queues that ship where the processor is
+//! not TSO, with the policies that work there. Each thread keeps what it takes, and in the end each
+//! task must have been taken once.
 
 use super::case::{Case, Named, PolicyKind, TWICE, case, find};
 use super::matrix::Extent;
@@ -16,8 +17,8 @@ pub(super) fn row(
     Case { consistency: Consistency::C11, ..case(queue, scene, scenario, 0, expected) }
 }
 
-/// A thief that steals while the owner pops; one that steals while the owner pushes, pops and lets the queue grow; and two
-/// that meet at the last task.
+/// A thief that steals while the owner pops; one that steals while the owner pushes, pops and lets
+/// the queue grow; and two that meet at the last task.
 fn scenes(queue: Named, tasks: u32, steals: u32) -> [Case; 3] {
     let two = Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 2, 1) };
     [
@@ -79,8 +80,8 @@ pub(super) fn rows(extent: Extent) -> Vec<Case> {
         rows.push(Case { play: Play::Halves, ..row(find(name), "halves", scenario, None) });
     }
     let pushes = Scenario { script: vec![Step::Push], ..Scenario::drain(0, 0, 1, 1) };
-    // A push that has met another pauses, and each pause is a choice: those with two preemptions, and those with one, do not end in
-    // five minutes.
+    // A push that has met another pauses, and each pause is a choice: those with two preemptions,
+    // and those with one, do not end in five minutes.
     let coverage = Coverage::Executions(match extent {
         Extent::Quick => 20_000,
         Extent::Usual => 200_000,
@@ -99,8 +100,8 @@ pub(super) fn rows(extent: Extent) -> Vec<Case> {
     rows
 }
 
-/// SALSA's chunks on their way, and pools that are never empty: to one preemption, since more have more executions than end in
-/// a minute.
+/// SALSA's chunks on their way, and pools that are never empty: to one preemption, since more have
+/// more executions than end in a minute.
 fn chunks(quick: bool) -> impl Iterator<Item = Case> {
     let scene = |name, scene, play| {
         let row = row(find(name), scene, Scenario::drain(1, 0, 2, 1), None);

@@ -1,8 +1,10 @@
-//! When to stop forking: one recursive sum with leaves of one number, of fixed sizes, and as a [`Grain`] chooses.
+//! When to stop forking: one recursive sum with leaves of one number, of fixed sizes, and as a
+//! [`Grain`] chooses.
 //!
 //! `cargo run --release -p poach-runtime --example grain -- [NUMBERS] [WORKERS] [ROUNDS]`
 //!
-//! Prints the median time of each and its speed as a multiple of the sequential loop's, all in turn.
+//! Prints the median time of each and its speed as a multiple of the sequential loop's, all in
+//! turn.
 
 use std::hint::black_box;
 use std::time::Instant;
@@ -49,7 +51,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     names.push("Grain".to_owned());
     let mut times = vec![Vec::new(); names.len()];
     for round in 0..rounds {
-        // Each comes after each other one: a program that ran on one worker lets the others fall asleep.
+        // Each comes after each other one: a program that ran on one worker lets the others fall
+        // asleep.
         for turn in 0..names.len() {
             let turn = if round % 2 == 0 { turn } else { names.len() - 1 - turn };
             let index = (round / 2 + turn) % names.len();

@@ -1,4 +1,5 @@
-//! Loops that collect, that stop at the first error, that keep a state for each run, and one over an iterator.
+//! Loops that collect, that stop at the first error, that keep a state for each run, and one over
+//! an iterator.
 
 use std::iter::Fuse;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -11,7 +12,8 @@ use crate::items::Items;
 use crate::items::sealed::Piece;
 use crate::loops::{Loop, enter, par_reduce};
 
-/// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What `items` may be: [`Items`].
+/// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What
+/// `items` may be: [`Items`].
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -29,7 +31,8 @@ pub fn par_map<I: Items, R: Send>(items: I, f: impl Fn(I::Item) -> R + Sync) -> 
     par_map_init(items, || (), |(), item| f(item))
 }
 
-/// [`par_map`], with a state for each run of neighbouring items, made by `init`: a buffer, a random generator, a connection.
+/// [`par_map`], with a state for each run of neighbouring items, made by `init`: a buffer, a random
+/// generator, a connection.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -59,7 +62,8 @@ pub fn par_map_init<I: Items, S: Send, R: Send>(
     enter(items.into_piece(), &Loop { identity, step, combine: append }).1
 }
 
-/// Joins the results of two neighbouring runs. The state of the first is kept, for the run goes on with it.
+/// Joins the results of two neighbouring runs. The state of the first is kept, for the run goes on
+/// with it.
 fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) {
     if first.1.is_empty() {
         return second;
@@ -98,8 +102,8 @@ pub fn par_for_init<I: Items, S: Send>(
     par_reduce(items, || None, fold, |first, _| first);
 }
 
-/// [`par_for`](crate::par_for()), until one of the calls returns an error. No worker begins another call then, and the error is returned; of
-/// several errors, that of the first item.
+/// [`par_for`](crate::par_for()), until one of the calls returns an error. No worker begins another
+/// call then, and the error is returned; of several errors, that of the first item.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -175,7 +179,8 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
     let failed = AtomicBool::new(false);
     let checked = |result: Result<R, E>| {
         if result.is_err() {
-            // Relaxed, both: nothing is handed over with it, and seen late it costs a call too many.
+            // Relaxed, both: nothing is handed over with it, and seen late it costs a call too
+            // many.
             failed.store(true, Ordering::Relaxed);
         }
         result
@@ -194,11 +199,13 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
     enter(items.into_piece(), &Loop { identity: || Ok(identity()), step, combine })
 }
 
-/// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's lines or a channel's messages, which come one
-/// after the other.
+/// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's
+/// lines or a channel's messages, which come one after the other.
 ///
-/// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a [scope](poach_runtime::scope()). So a call of `f` should take some
-/// microseconds at least; slices and ranges are better looped over with [`par_for`](crate::par_for()). `next` may fork and wait for tasks of the pool.
+/// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a
+/// [scope](poach_runtime::scope()). So a call of `f` should take some microseconds at least; slices
+/// and ranges are better looped over with [`par_for`](crate::par_for()). `next` may fork and wait
+/// for tasks of the pool.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -214,7 +221,8 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
 ///
 /// # Panics
 ///
-/// With the payload of a call of `f`, or of the iterator's, that panicked. The loop goes on before, until as many have panicked as the pool has workers.
+/// With the payload of a call of `f`, or of the iterator's, that panicked. The loop goes on before,
+/// until as many have panicked as the pool has workers.
 pub fn par_bridge<I>(items: I, f: impl Fn(I::Item) + Sync)
 where
     I: Iterator + Send,

@@ -44,8 +44,8 @@
 //! assert_eq!(count(1..3), 2);
 //! ```
 //!
-//! What a parallel loop takes are slices, ranges and the like: `Items` of the user's own cannot be, since the trait `Sealed` that it asks
-//! for has no name outside.
+//! What a parallel loop takes are slices, ranges and the like: `Items` of the user's own cannot be,
+//! since the trait `Sealed` that it asks for has no name outside.
 //!
 //! ```compile_fail,E0277
 //! struct Mine;

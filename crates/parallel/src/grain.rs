@@ -1,20 +1,23 @@
 //! When to stop forking.
 //!
-//! A fork costs its owner about a nanosecond. A steal costs some microseconds: the task and its data go to another
-//! processor's cache, and a sleeping thief has to be woken. So halves may be as short as a hundred nanoseconds without much loss,
-//! and leaves below ten microseconds gain nothing from being halved again. [`Grain`] finds a size between the two by the clock.
-//! Its rule needs no model of the program: a leaf that took less than half of the target asks for leaves of twice as many
-//! units, one that took more than twice the target for half as many. A leaf that another program interrupted looks long;
-//! it costs one halving, which the next leaf takes back.
+//! A fork costs its owner about a nanosecond. A steal costs some microseconds: the task and its
+//! data go to another processor's cache, and a sleeping thief has to be woken. So halves may be as
+//! short as a hundred nanoseconds without much loss, and leaves below ten microseconds gain nothing
+//! from being halved again. [`Grain`] finds a size between the two by the clock. Its rule needs no
+//! model of the program: a leaf that took less than half of the target asks for leaves of twice as
+//! many units, one that took more than twice the target for half as many. A leaf that another
+//! program interrupted looks long; it costs one halving, which the next leaf takes back.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many units of work a recursive program should do without forking, learnt from how long they take.
+/// How many units of work a recursive program should do without forking, learnt from how long they
+/// take.
 ///
-/// Most programs need no grain. Loops ([`par_for`](crate::par_for()) and the others) split themselves, and a fork through a
-/// [`Worker`](poach_runtime::Worker) costs less than a call. A grain helps where the sequential form of a leaf is much
-/// faster than the forking one: a sort in place, or a loop that the compiler vectorises.
+/// Most programs need no grain. Loops ([`par_for`](crate::par_for()) and the others) split
+/// themselves, and a fork through a [`Worker`](poach_runtime::Worker) costs less than a call. A
+/// grain helps where the sequential form of a leaf is much faster than the forking one: a sort in
+/// place, or a loop that the compiler vectorises.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -34,8 +37,9 @@ use std::time::{Duration, Instant};
 /// assert_eq!(sum(&numbers, &GRAIN), 4_999_950_000);
 /// ```
 ///
-/// Keep one `Grain` for each kind of leaf, in a `static` or beside the data, so that it remembers from call to call. Its
-/// estimate may change from one call to the next: a program's *result* must not depend on it.
+/// Keep one `Grain` for each kind of leaf, in a `static` or beside the data, so that it remembers
+/// from call to call. Its estimate may change from one call to the next: a program's *result* must
+/// not depend on it.
 #[derive(Debug)]
 pub struct Grain {
     target: Duration,
@@ -43,7 +47,8 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// Leaves of ten microseconds, for which a steal and two readings of the clock are some per cent.
+    /// Leaves of ten microseconds, for which a steal and two readings of the clock are some per
+    /// cent.
     pub const fn new() -> Grain {
         Grain::lasting(Duration::from_micros(10))
     }
@@ -64,8 +69,8 @@ impl Grain {
 
     /// Runs a leaf of so many units, and learns from the time that it takes.
     ///
-    /// Nothing is learnt from a leaf of fewer units than half the grain, nor from one that panics. Wait-free, but for
-    /// `leaf`; the clock is read twice.
+    /// Nothing is learnt from a leaf of fewer units than half the grain, nor from one that panics.
+    /// Wait-free, but for `leaf`; the clock is read twice.
     ///
     /// # Panics
     ///

@@ -4,7 +4,8 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::items::sealed::Piece;
 
-/// An integer that [`par_for`](crate::par_for()) and the other loops count with: all of the standard library's of up to 64 bits.
+/// An integer that [`par_for`](crate::par_for()) and the other loops count with: all of the
+/// standard library's of up to 64 bits.
 pub trait Index: sealed::Count {}
 
 mod sealed {

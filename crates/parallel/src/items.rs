@@ -16,8 +16,9 @@ use sealed::Piece;
 /// | `items`, a vector | each `T` |
 /// | `(a, b)` or `(a, b, c)`, where each is one of these | an item of each, until the shortest ends |
 ///
-/// So `(0..items.len(), &items)` gives the index with each item. If `items` is another type that dereferences to a slice, write
-/// `&items[..]`. For an iterator there is [`par_bridge`](crate::par_bridge).
+/// So `(0..items.len(), &items)` gives the index with each item. If `items` is another type that
+/// dereferences to a slice, write `&items[..]`. For an iterator there is
+/// [`par_bridge`](crate::par_bridge).
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -129,8 +130,8 @@ impl<'s, T: Send> Piece for &'s mut [T] {
     }
 }
 
-/// Each cut moves the items before it to a vector of their own. In all that is each item once, and once more for each time that its
-/// piece is shared with a thief.
+/// Each cut moves the items before it to a vector of their own. In all that is each item once, and
+/// once more for each time that its piece is shared with a thief.
 impl<T: Send> Piece for vec::IntoIter<T> {
     type Item = T;
 

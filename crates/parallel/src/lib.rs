@@ -2,8 +2,8 @@
 //! [`poach_runtime`] alone.
 //!
 //! A loop starts on the thread that calls it, and gives half of what is left away whenever another
-//! worker of the pool has nothing to do ([`Worker::should_fork`](poach_runtime::Worker::should_fork)). So
-//! there is no grain to choose.
+//! worker of the pool has nothing to do
+//! ([`Worker::should_fork`](poach_runtime::Worker::should_fork)). So there is no grain to choose.
 //!
 //! | module | contents |
 //! |---|---|

@@ -1,13 +1,14 @@
 //! Loops over ranges and slices, split as far as there are workers to share them.
 //!
-//! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is not cut
-//! into pieces beforehand. The worker that runs a piece runs a few iterations, then looks round: if another worker
-//! is hungry, and this one shows it nothing to steal, the piece is halved and the second half forked;
-//! else the next, twice as many, iterations follow. So a loop on a pool whose other workers are busy is
-//! a plain loop, cheap iterations are hardly interrupted by the looking, and a piece that turns out to
-//! be long is halved again whenever a thief has taken the last half and another comes: no grain to be
-//! chosen. A stolen half starts from small steps again. What is not shared is the steps between two
-//! looks, an eighth of what was left at most: iterations must not wait for each other.
+//! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is
+//! not cut into pieces beforehand. The worker that runs a piece runs a few iterations, then looks
+//! round: if another worker is hungry, and this one shows it nothing to steal, the piece is halved
+//! and the second half forked; else the next, twice as many, iterations follow. So a loop on a pool
+//! whose other workers are busy is a plain loop, cheap iterations are hardly interrupted by the
+//! looking, and a piece that turns out to be long is halved again whenever a thief has taken the
+//! last half and another comes: no grain to be chosen. A stolen half starts from small steps again.
+//! What is not shared is the steps between two looks, an eighth of what was left at most:
+//! iterations must not wait for each other.
 
 use poach_runtime::Worker;
 
@@ -17,12 +18,16 @@ use crate::items::sealed::Piece;
 /// Iterations between two looks never get more than this part of what is left.
 const PART: usize = 8;
 
-/// Calls `f` with each of `items`, perhaps in parallel: the integers of a range, or the items of a slice or a vector (see [`Items`]).
+/// Calls `f` with each of `items`, perhaps in parallel: the integers of a range, or the items of a
+/// slice or a vector (see [`Items`]).
 ///
-/// The loop starts on the calling thread and splits itself whenever another worker is idle, so that no grain has to be chosen: a call of `f`
-/// may take a nanosecond or a second. One worker may make several calls in a row, so no call must wait for another. A caller that is no worker
-/// of a pool works for the global pool until the loop ends (see [`ThreadPoolBuilder::callers`](poach_runtime::ThreadPoolBuilder::callers)). What a worker does while it waits for
-/// a part that was stolen is up to its pool's [`Waiting`](poach_runtime::Waiting).
+/// The loop starts on the calling thread and splits itself whenever another worker is idle, so that
+/// no grain has to be chosen: a call of `f` may take a nanosecond or a second. One worker may make
+/// several calls in a row, so no call must wait for another. A caller that is no worker
+/// of a pool works for the global pool until the loop ends (see
+/// [`ThreadPoolBuilder::callers`](poach_runtime::ThreadPoolBuilder::callers)). What a worker does
+/// while it waits for a part that was stolen is up to its pool's
+/// [`Waiting`](poach_runtime::Waiting).
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -46,8 +51,8 @@ pub fn par_for<I: Items>(items: I, f: impl Fn(I::Item) + Sync) {
 /// Folds `items`, perhaps in parallel: each run of neighbouring items starts from
 /// `identity` and goes on with `fold`; `combine` joins the results of neighbouring runs, in order.
 ///
-/// The result is that of the sequential fold if `combine` is associative, `identity` is neutral to it, and
-/// folding a run and combining agree.
+/// The result is that of the sequential fold if `combine` is associative, `identity` is neutral to
+/// it, and folding a run and combining agree.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -72,8 +77,8 @@ pub fn par_reduce<I: Items, R: Send>(
     enter(items.into_piece(), &Loop { identity, step, combine })
 }
 
-/// Calls `f` with each chunk of `size` items of `items` and its number, perhaps in parallel. The last
-/// chunk may be shorter.
+/// Calls `f` with each chunk of `size` items of `items` and its number, perhaps in parallel. The
+/// last chunk may be shorter.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }

@@ -1,16 +1,20 @@
 //! Sorting on all workers, in safe code: `std`'s sorts below, joins above.
 //!
-//! A slice is halved until there are a few parts for each worker, or they are small; these are sorted by `std`, and what is
-//! above is done with joins.
+//! A slice is halved until there are a few parts for each worker, or they are small; these are
+//! sorted by `std`, and what is above is done with joins.
 //!
-//! - *Stable*: two sorted neighbours are merged by rotation (Kim and Kutzner, *Stable minimum storage merging by symmetric
-//!   comparisons*, 2004): the middle of the longer one is looked up in the shorter, what lies between is rotated, and the two halves are merged
-//!   in parallel. Small ones are merged by `std`'s stable sort, which finds the two runs and takes linear time. The rotations move each item once a level;
-//!   there are as many levels as it takes to have work for all workers.
-//! - *Unstable*: `select_nth_unstable` puts the median into its place, in linear time, and the halves are sorted in parallel. The first selection runs on
-//!   one worker: for n items it is about 2n of the n log n steps, which bounds the speedup at some log(n) / 4 to 6 times.
+//! - *Stable*: two sorted neighbours are merged by rotation (Kim and Kutzner, *Stable minimum
+//!   storage merging by symmetric comparisons*, 2004): the middle of the longer one is looked up in
+//!   the shorter, what lies between is rotated, and the two halves are merged in parallel. Small
+//!   ones are merged by `std`'s stable sort, which finds the two runs and takes linear time. The
+//!   rotations move each item once a level; there are as many levels as it takes to have work for
+//!   all workers.
+//! - *Unstable*: `select_nth_unstable` puts the median into its place, in linear time, and the
+//!   halves are sorted in parallel. The first selection runs on one worker: for n items it is about
+//!   2n of the n log n steps, which bounds the speedup at some log(n) / 4 to 6 times.
 //!
-//! A comparison that panics leaves the slice with all its items, since nothing but `std` moves them.
+//! A comparison that panics leaves the slice with all its items, since nothing but `std` moves
+//! them.
 
 use std::cmp::Ordering;
 
@@ -30,7 +34,8 @@ const SMALL: usize = 1 << 12;
 ///
 /// # Panics
 ///
-/// As [`slice::sort`]: if the order is not total, perhaps, or with a comparison's payload. All items are then in the slice, in some order.
+/// As [`slice::sort`]: if the order is not total, perhaps, or with a comparison's payload. All
+/// items are then in the slice, in some order.
 pub fn par_sort<T: Ord + Send>(items: &mut [T]) {
     par_sort_by(items, T::cmp);
 }
@@ -132,7 +137,8 @@ fn merge<T: Send>(
         return items.sort_by(compare);
     }
     let (left, right) = items.split_at(middle);
-    // Equal items of the left come first: those of the right that go before one of the left are less than it.
+    // Equal items of the left come first: those of the right that go before one of the left are
+    // less than it.
     let (from, to) = if left.len() >= right.len() {
         let from = left.len() / 2;
         (from, middle + right.partition_point(|item| compare(item, &left[from]).is_lt()))

@@ -1,4 +1,5 @@
-//! Work that is not wanted any more: tokens that are structured as scopes are, and handles that cancel when they are dropped.
+//! Work that is not wanted any more: tokens that are structured as scopes are, and handles that
+//! cancel when they are dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,4 +1,5 @@
-//! Waiting on several tasks: for all in turn, for the first of them, and for whichever of a task and a pool of tasks comes first.
+//! Waiting on several tasks: for all in turn, for the first of them, and for whichever of a task
+//! and a pool of tasks comes first.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -62,7 +63,8 @@ pub(crate) fn main() {
     drop(release);
     assert_eq!(block_on(first(&mut handles)).1.unwrap(), "slow");
 
-    // A get of a `TaskPool` is a future as well, and one that is dropped before it is ready has taken nothing.
+    // A get of a `TaskPool` is a future as well, and one that is dropped before it is ready has
+    // taken nothing.
     let orders = TaskPool::new();
     let (mut put, mut get) = (orders.producer().unwrap(), orders.consumer().unwrap());
     put.put("an order").unwrap();

@@ -1,5 +1,5 @@
-//! A program in frames, as a game is: each frame is a parallel region on the window's own thread, and what is loaded meanwhile holds
-//! no frame up.
+//! A program in frames, as a game is: each frame is a parallel region on the window's own thread,
+//! and what is loaded meanwhile holds no frame up.
 
 use std::cell::Cell;
 use std::thread;
@@ -19,7 +19,8 @@ struct Body {
 pub(crate) fn main() {
     HAS_WINDOW.set(true);
     let frames = ThreadPool::builder().num_threads(2).build().unwrap();
-    // A pool of its own, so that no worker of a frame has taken a long load in hand when the frame is to end.
+    // A pool of its own, so that no worker of a frame has taken a long load in hand when the frame
+    // is to end.
     let loading =
         ThreadPool::builder().num_threads(1).name(|_| "loading".to_owned()).build().unwrap();
 
@@ -29,8 +30,9 @@ pub(crate) fn main() {
     let mut frame = 0;
     while frame < 60 || loaded.is_none() {
         frame += 1;
-        // The body of `run`, `join` and `scope` stays on this thread, one of few that call, with its thread-local variables; the loop's
-        // iterations may run on others. `install` would run all of it on the pool's threads.
+        // The body of `run`, `join` and `scope` stays on this thread, one of few that call, with
+        // its thread-local variables; the loop's iterations may run on others. `install`
+        // would run all of it on the pool's threads.
         frames.run(|_| {
             assert!(HAS_WINDOW.get());
             poach::par_chunks_mut(&mut bodies, 256, |_, chunk| {

@@ -1,4 +1,5 @@
-//! What a chili or Lace user writes first: the worker as a value, forks with no cut-off, and a deep recursion.
+//! What a chili or Lace user writes first: the worker as a value, forks with no cut-off, and a deep
+//! recursion.
 
 use poach::{ThreadPool, Worker};
 
@@ -12,7 +13,8 @@ fn tree(levels: u32) -> Node {
     Node { value: 1, children }
 }
 
-/// Each half is given the token of the worker that runs it. The outer one, `worker`, does not compile there.
+/// Each half is given the token of the worker that runs it. The outer one, `worker`, does not
+/// compile there.
 fn sum(mut worker: Worker<'_>, node: &Node) -> u64 {
     let Some(children) = &node.children else {
         return node.value;
@@ -28,12 +30,14 @@ fn depth(mut worker: Worker<'_>, left: u32) -> u32 {
 }
 
 pub(crate) fn main() {
-    // chili's `Scope::global()`, Lace's `lace_start`: the global pool is there when it is first used.
+    // chili's `Scope::global()`, Lace's `lace_start`: the global pool is there when it is first
+    // used.
     let tree = tree(12);
     let nodes = poach::worker(|worker| sum(worker, &tree));
     assert_eq!(nodes, (1 << 13) - 1);
 
-    // A pool of one's own. `install` runs on its threads, and so on the call stack that is asked for here.
+    // A pool of one's own. `install` runs on its threads, and so on the call stack that is asked
+    // for here.
     let pool = ThreadPool::builder().num_threads(2).stack_size(256 << 20).build().unwrap();
     assert_eq!(pool.install(|| poach::worker(|worker| depth(worker, 50_000))), 50_000);
     println!("{nodes}");

@@ -1,4 +1,5 @@
-//! An async program with work for the processors: the executor's threads await, and Poach's compute.
+//! An async program with work for the processors: the executor's threads await, and Poach's
+//! compute.
 
 use std::time::Duration;
 
@@ -6,8 +7,8 @@ use poach::ThreadPool;
 use poach::pool::TaskPool;
 
 async fn serve(pool: &ThreadPool) -> Result<u64, Box<dyn std::error::Error>> {
-    // The handle is a future. No thread of the executor waits, and the task runs on one of the pool's own threads, so that it may even
-    // start a runtime of its own, or block.
+    // The handle is a future. No thread of the executor waits, and the task runs on one of the
+    // pool's own threads, so that it may even start a runtime of its own, or block.
     let inside = || tokio::runtime::Handle::try_current().is_ok();
     assert!(inside());
     assert!(!pool.spawn(inside).await?);
@@ -44,8 +45,9 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sum = runtime.block_on(serve(&pool))?;
     assert_eq!(sum, 5050);
 
-    // `join` and the loops work from a task as well, and keep its context, since they begin on the thread that calls them. But they hold
-    // that thread meanwhile: on one that has other tasks, `spawn` and await instead.
+    // `join` and the loops work from a task as well, and keep its context, since they begin on the
+    // thread that calls them. But they hold that thread meanwhile: on one that has other tasks,
+    // `spawn` and await instead.
     let inside = || tokio::runtime::Handle::try_current().is_ok();
     assert!(runtime.block_on(async { pool.join(inside, || ()).0 }));
     assert!(!runtime.block_on(async { pool.install(inside) }));

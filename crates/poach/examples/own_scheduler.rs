@@ -1,5 +1,6 @@
-//! A scheduler of one's own on the split deque, with thieves that sleep: what a crossbeam-deque user must know is that pushes are
-//! private until they are shared. (`poach-deque` has a longer one, without the lock.)
+//! A scheduler of one's own on the split deque, with thieves that sleep: what a crossbeam-deque
+//! user must know is that pushes are private until they are shared. (`poach-deque` has a longer
+//! one, without the lock.)
 
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -36,8 +37,9 @@ impl Pool {
             match victim.try_steal() {
                 Ok(task) => sum += self.run(task),
                 Err(NoTask::Lost) => std::hint::spin_loop(),
-                // Private work: the owner shares it at its next push or pop, since this has left a request; one that does not come back to
-                // its queue can be made to, where the system has a process-wide barrier.
+                // Private work: the owner shares it at its next push or pop, since this has left a
+                // request; one that does not come back to its queue can be made to,
+                // where the system has a process-wide barrier.
                 Err(NoTask::Private) if victim.expose() != Exposure::Refused => {}
                 Err(NoTask::Private | NoTask::Empty) => {
                     let left = self.left.lock().unwrap();

@@ -1,5 +1,5 @@
-//! A pipeline: lines are parsed by two threads and summed by a third, through pools that hold no more than so much and end by
-//! themselves, as channels do.
+//! A pipeline: lines are parsed by two threads and summed by a third, through pools that hold no
+//! more than so much and end by themselves, as channels do.
 
 use std::thread;
 

@@ -1,4 +1,5 @@
-//! What belongs to each worker: thread-local variables that a start handler makes, a large call stack, an element of an array.
+//! What belongs to each worker: thread-local variables that a start handler makes, a large call
+//! stack, an element of an array.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -24,8 +25,8 @@ pub(crate) fn main() -> Result<(), poach::BuildError> {
         .stack_size(128 << 20)
         .on_start(|_| SCRATCH.set(vec![0; 1024]))
         .build()?;
-    // `install`, `spawn` and `broadcast` run on the pool's own threads, always: with their thread-local variables and their
-    // call stack, here more than most threads have ..
+    // `install`, `spawn` and `broadcast` run on the pool's own threads, always: with their
+    // thread-local variables and their call stack, here more than most threads have ..
     assert_eq!(pool.install(scratch), 1024);
     assert_eq!(pool.spawn(scratch).join().unwrap(), 1024);
     assert_eq!(pool.install(|| deep(32_000)), 32_000);

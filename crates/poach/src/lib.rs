@@ -32,8 +32,9 @@
 //! assert_eq!(poach::par_reduce(&numbers, || 0, |sum, n| sum + n, |a, b| a + b), 4_999_950_000);
 //! ```
 //!
-//! Functions that are called outside of any pool use the [global pool](global). Its first use creates it, with one worker for each
-//! processor, or as many as the environment variable `POACH_THREADS` says.
+//! Functions that are called outside of any pool use the [global pool](global). Its first use
+//! creates it, with one worker for each processor, or as many as the environment variable
+//! `POACH_THREADS` says.
 //!
 //! # The names of other libraries
 //!
@@ -56,7 +57,8 @@
 //!
 //! The crate's `examples/` has a program for each.
 //!
-//! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called on a thread of the executor keeps that thread until it ends.
+//! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called
+//! on a thread of the executor keeps that thread until it ends.
 #![doc = include_str!("readme.md")]
 
 pub use poach_parallel::{
@@ -76,10 +78,12 @@ pub use poach_runtime::{
     spawn_detached_fifo, spawn_fifo, topology, trace, worker, yield_local, yield_now,
 };
 
-/// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev), [`The`](deque::The) and more, with their
-/// fence policies. This is the crate `poach_deque`, whose name its examples use.
+/// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev),
+/// [`The`](deque::The) and more, with their fence policies. This is the crate `poach_deque`,
+/// whose name its examples use.
 pub use poach_deque as deque;
-/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool). This is the crate `poach_pool`, whose name its examples use.
+/// A pool of tasks for producers and consumers: [`TaskPool`](pool::TaskPool). This is the
+/// crate `poach_pool`, whose name its examples use.
 pub use poach_pool as pool;
 
 #[cfg(doctest)]

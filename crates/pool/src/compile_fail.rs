@@ -1,4 +1,5 @@
-//! What safe code cannot write. Each program stands beside a twin that differs in what the error is about, and compiles.
+//! What safe code cannot write. Each program stands beside a twin that differs in what the error is
+//! about, and compiles.
 
 /// Checks of one's own: a pool trusts them.
 ///
@@ -132,8 +133,9 @@ pub struct TasksThatEnd;
 /// ```
 pub struct HandlesOfTwo;
 
-/// A queue of the user's own in the place of WS-MSQ's and WS-LIFO's: the trait `SharedQueue` of what `SharedQueues` is
-/// made of has no name outside. (Its `node` and `into_task` make and unmake a node, which nobody else can push.)
+/// A queue of the user's own in the place of WS-MSQ's and WS-LIFO's: the trait `SharedQueue` of
+/// what `SharedQueues` is made of has no name outside. (Its `node` and `into_task` make and unmake
+/// a node, which nobody else can push.)
 ///
 /// ```compile_fail,E0603
 /// use poach_pool::shared_queue::{SharedQueue, SharedQueues};

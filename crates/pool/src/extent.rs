@@ -1,9 +1,10 @@
 //! How many places for tasks anybody need look at: up to the last that is in use.
 //!
-//! A place is a pool, or a producer's list in a bag. Places are numbered, and whoever comes takes the first that is
-//! free. When those with the greatest numbers have been left, and hold no task, they are *closed*, so that an empty
-//! `get` does not look at as many places as there ever were. A place that was left in the middle is looked at until
-//! those behind it are left as well. What it means that a place is in use, each kind of pool says:
+//! A place is a pool, or a producer's list in a bag. Places are numbered, and whoever comes takes
+//! the first that is free. When those with the greatest numbers have been left, and hold no task,
+//! they are *closed*, so that an empty `get` does not look at as many places as there ever were. A
+//! place that was left in the middle is looked at until those behind it are left as well. What it
+//! means that a place is in use, each kind of pool says:
 //!
 //! | | in use | where it is opened | where it is closed |
 //! |---|---|---|---|
@@ -14,8 +15,8 @@
 //!
 //! # Why no task is behind the extent
 //!
-//! The extent is one word: how many places are open, whether the last of them is just being closed, and a version
-//! that every change makes another.
+//! The extent is one word: how many places are open, whether the last of them is just being closed,
+//! and a version that every change makes another.
 //!
 //! | | who uses place p | | who closes it, the last |
 //! |---|---|---|---|
@@ -24,17 +25,18 @@
 //! | u3 | reads the extent; opens p if it is closed or being closed, by compare-and-swap | x3 | looks whether p is in use |
 //! | u4 | goes on | x4 | if not, closes it, by compare-and-swap from what x1 wrote |
 //!
-//! Either u3 reads what x1 wrote or something later, and opens the place, which makes x4 fail, or does so after
-//! x4; or x3 sees what u1 did, by the fences, and does not close it. In both cases the place is open at u4. So one
-//! that is in use, and whose user has come to u4, is open; and u4 is before the first task is put, or before the put
-//! that it belongs to returns.
+//! Either u3 reads what x1 wrote or something later, and opens the place, which makes x4 fail, or
+//! does so after x4; or x3 sees what u1 did, by the fences, and does not close it. In both cases
+//! the place is open at u4. So one that is in use, and whose user has come to u4, is open; and u4
+//! is before the first task is put, or before the put that it belongs to returns.
 //!
-//! *A task that is in a place before it is open* is one of WS-MSQ or WS-LIFO whose put is between u1 and u4. If it is
-//! taken there, by a consumer with an older list, put and take are at the instant of the take, one after the other:
-//! no answer "empty" is made wrong by them. If not, the put is at the instant at which the place is opened.
+//! *A task that is in a place before it is open* is one of WS-MSQ or WS-LIFO whose put is between
+//! u1 and u4. If it is taken there, by a consumer with an older list, put and take are at the
+//! instant of the take, one after the other: no answer "empty" is made wrong by them. If not, the
+//! put is at the instant at which the place is opened.
 //!
-//! A consumer that looks whether all pools are empty compares [`Mechanism::changes`], of which the version is a
-//! part, before and after.
+//! A consumer that looks whether all pools are empty compares [`Mechanism::changes`], of which the
+//! version is a part, before and after.
 //!
 //! [`Mechanism::changes`]: crate::mechanism::Mechanism::changes
 
@@ -42,8 +44,8 @@ use core::marker::PhantomData;
 
 use poach_memory::{CachePadded, Memory, Ordering, StoreLoad, Word};
 
-/// Bits of twice the number of open places, less one while the last is being closed: place p is open if they are
-/// at least 2 p + 2.
+/// Bits of twice the number of open places, less one while the last is being closed: place p is
+/// open if they are at least 2 p + 2.
 const OPEN: u64 = (1 << 13) - 1;
 /// Above them the version: 2^51 of them do not come round.
 const VERSION: u64 = 1 << 13;
@@ -79,8 +81,8 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
         self.word.load(Ordering::Acquire) / VERSION
     }
 
-    /// u2, u3. Sees to it that `place`, which the caller has begun to use, is looked at. Lock-free; two loads
-    /// where it is open.
+    /// u2, u3. Sees to it that `place`, which the caller has begun to use, is looked at. Lock-free;
+    /// two loads where it is open.
     #[inline(always)]
     pub(crate) fn open(&self, place: usize) {
         self.fence.owner();
@@ -104,8 +106,8 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
         }
     }
 
-    /// Closes places that are not in use, from the last on, but never the first. Lock-free; gives up where another
-    /// changes the extent.
+    /// Closes places that are not in use, from the last on, but never the first. Lock-free; gives
+    /// up where another changes the extent.
     #[cold]
     pub(crate) fn close_unused(&self, is_in_use: impl Fn(usize) -> bool) {
         loop {
@@ -256,7 +258,8 @@ mod tests {
             who_sees_it_open(|extent| extent.version() == 1);
         }
 
-        /// Somebody uses place 1, says so, and goes elsewhere. Who has heard of the use, and sees the place closed, sees where to.
+        /// Somebody uses place 1, says so, and goes elsewhere. Who has heard of the use, and sees
+        /// the place closed, sees where to.
         #[test]
         fn who_sees_a_place_closed_sees_why() {
             clean(|threads| {
@@ -288,7 +291,8 @@ mod tests {
             });
         }
 
-        /// A handle comes to place 1, leaves something there and goes, while another closes what nobody has and nothing is in.
+        /// A handle comes to place 1, leaves something there and goes, while another closes what
+        /// nobody has and nothing is in.
         #[test]
         fn a_place_in_which_something_was_left_is_open() {
             clean(|threads| {

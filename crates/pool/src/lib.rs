@@ -1,5 +1,5 @@
-//! [`TaskPool`] carries tasks from the threads that make them to the threads that do them, like a channel of many producers and many consumers that
-//! promises no order.
+//! [`TaskPool`] carries tasks from the threads that make them to the threads that do them, like a
+//! channel of many producers and many consumers that promises no order.
 //!
 //! ```
 //! use poach_pool::TaskPool;
@@ -18,35 +18,42 @@
 //! });
 //! ```
 //!
-//! A pool has what channels have: puts and gets that wait, try or time out, a capacity, iterators, disconnection when one side is gone, selection, and async puts and
-//! gets; streams and sinks with the feature `async`. It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose puts and gets have neither a fence nor a
-//! compare-and-swap on their fast paths.
+//! A pool has what channels have: puts and gets that wait, try or time out, a capacity, iterators,
+//! disconnection when one side is gone, selection, and async puts and gets; streams and sinks with
+//! the feature `async`. It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose
+//! puts and gets have neither a fence nor a compare-and-swap on their fast paths.
 //!
-//! It runs nothing: threads of the program's own take the tasks and do them. "Task pool" is the papers' name for what holds
-//! tasks, and the reason that the type is not called `WorkPool`, which would promise workers just as much. A pool of threads that runs closures is `poach::ThreadPool`.
+//! It runs nothing: threads of the program's own take the tasks and do them. "Task pool" is the
+//! papers' name for what holds tasks, and the reason that the type is not called `WorkPool`, which
+//! would promise workers just as much. A pool of threads that runs closures is `poach::ThreadPool`.
 //!
 //! # What order is promised
 //!
-//! None between producers, and none between the tasks of one producer, which spreads them over the consumers ([`Builder::balancing`]). Tasks that go to one
-//! consumer come out in the order in which they were put, unless another consumer steals them; a stolen chunk is still emptied in its
-//! order, but by another consumer, and before or after others. With one consumer and one producer, and while no others come or go, the order is
-//! that of a queue. **If order matters, use a channel.**
-//! Use one, too, if tasks are few and each must go to whoever has waited longest, or
+//! None between producers, and none between the tasks of one producer, which spreads them over the
+//! consumers ([`Builder::balancing`]). Tasks that go to one consumer come out in the order in which
+//! they were put, unless another consumer steals them; a stolen chunk is still emptied in its
+//! order, but by another consumer, and before or after others. With one consumer and one producer,
+//! and while no others come or go, the order is that of a queue. **If order matters, use a
+//! channel.** Use one, too, if tasks are few and each must go to whoever has waited longest, or
 //! if a value must reach all of several receivers.
 //!
 //! # Waiting
 //!
-//! [`Consumer::get`] looks 64 times and then sleeps, and [`Producer::put`] does where there is no room. Between the looks they yield, but not while yields
-//! run threads that compute something else, nor when a timeout is nearly over. A put wakes one sleeping consumer, if there is one. That a put and a consumer about to sleep do not miss
-//! each other is ensured by `membarrier(2)`, which the consumer pays for.
+//! [`Consumer::get`] looks 64 times and then sleeps, and [`Producer::put`] does where there is no
+//! room. Between the looks they yield, but not while yields run threads that compute something
+//! else, nor when a timeout is nearly over. A put wakes one sleeping consumer, if there is one.
+//! That a put and a consumer about to sleep do not miss each other is ensured by `membarrier(2)`,
+//! which the consumer pays for.
 //!
 //! # Memory
 //!
-//! Chunks are used again, and freed when the pool's last handle is dropped. So a pool keeps the memory that it has used at its fullest.
+//! Chunks are used again, and freed when the pool's last handle is dropped. So a pool keeps the
+//! memory that it has used at its fullest.
 //!
 //! # Foreign code
 //!
-//! A pool holds no lock while it calls code of its user's. That code may use the pool, and may panic:
+//! A pool holds no lock while it calls code of its user's. That code may use the pool, and may
+//! panic:
 //!
 //! | code | where it runs | what was begun | if it panics |
 //! |---|---|---|---|
@@ -61,8 +68,8 @@
 //! | the iterator of `put_many` | between two puts | nothing | what was put is in the pool |
 //! | the closure of [`Salsa::with_fences`](salsa::Salsa::with_fences) | a consumer that gets a new entry | nothing | nothing has happened |
 //!
-//! A second panic while one unwinds aborts the program, as everywhere. No other code of a user's runs in here: a
-//! get or put never clones, compares or drops a task.
+//! A second panic while one unwinds aborts the program, as everywhere. No other code of a user's
+//! runs in here: a get or put never clones, compares or drops a task.
 //!
 //! # For authors of schedulers
 //!

@@ -12,12 +12,13 @@
 //! | `setIndicator`, `checkIndicator` | [`Mechanism::announced`], read before and after |
 //!
 //! **The indicator turned round.** In the paper each pool has a bit for each consumer; whoever has
-//! emptied the pool clears all of them afterwards, and `checkEmpty` sets its own bit and looks whether
-//! it stays set, in n traversals, for up to n - 1 consumers may not have cleared it yet. Here each consumer
-//! *announces*, in a word that it alone writes, that it is about to take a task that may be a pool's last,
-//! between the instant at which it sees that task and the one at which it takes it. `check_empty` reads all
-//! the words before and after. What stands on the path of every last task is one plain store in place of n
-//! stores to lines that others write; and two traversals do, whatever n is: see [`policy`](crate::policy).
+//! emptied the pool clears all of them afterwards, and `checkEmpty` sets its own bit and looks
+//! whether it stays set, in n traversals, for up to n - 1 consumers may not have cleared it yet.
+//! Here each consumer *announces*, in a word that it alone writes, that it is about to take a task
+//! that may be a pool's last, between the instant at which it sees that task and the one at which
+//! it takes it. `check_empty` reads all the words before and after. What stands on the path of
+//! every last task is one plain store in place of n stores to lines that others write; and two
+//! traversals do, whatever n is: see [`policy`](crate::policy).
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -73,25 +74,25 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// [`NoHandle`].
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle>;
 
-    /// How many single-consumer pools there are, from number 0 on: no other holds a task. It may shrink when
-    /// consumers leave.
+    /// How many single-consumer pools there are, from number 0 on: no other holds a task. It may
+    /// shrink when consumers leave.
     fn pools(&self) -> usize;
 
     /// Whether a consumer has `pool` now: a hint.
     fn is_held(&self, pool: usize) -> bool;
 
-    /// A number that grows when a consumer comes or goes, a little later: a hint for access lists. It never
-    /// falls. It is another, at once, when [`pools`](Mechanism::pools) has changed, even if that is what it
-    /// was again.
+    /// A number that grows when a consumer comes or goes, a little later: a hint for access lists.
+    /// It never falls. It is another, at once, when [`pools`](Mechanism::pools) has changed,
+    /// even if that is what it was again.
     fn changes(&self) -> u64;
 
-    /// A number of announcements by the consumer of `pool`. It never falls. It is odd while that consumer
-    /// may be moving tasks from one pool to another.
+    /// A number of announcements by the consumer of `pool`. It never falls. It is odd while that
+    /// consumer may be moving tasks from one pool to another.
     ///
-    /// - Before a consumer takes a task that may be a pool's last it announces that: after it has seen
-    ///   that very task there, and visibly to all that see the pool without the task.
-    /// - Before it moves tasks it makes the number odd, and even again when it is done; between two steps
-    ///   of the move that may leave a pool empty it announces again.
+    /// - Before a consumer takes a task that may be a pool's last it announces that: after it has
+    ///   seen that very task there, and visibly to all that see the pool without the task.
+    /// - Before it moves tasks it makes the number odd, and even again when it is done; between two
+    ///   steps of the move that may leave a pool empty it announces again.
     fn announced(&self, pool: usize) -> u64;
 }
 
@@ -101,9 +102,10 @@ pub trait Produce<T>: Send {
     /// The number of this producer's entry: one that no other producer has at the time.
     fn number(&self) -> usize;
 
-    /// Sees to it that there is a place in `pool` for the task that is put next, unless there is one in a chunk that was begun earlier, for
-    /// whichever pool. Whether there is one. `false` if `pool` is full, as far as it can be, or if it is time to look which pool is the nearest; if
-    /// `pool` must `grow`, only where there is no memory.
+    /// Sees to it that there is a place in `pool` for the task that is put next, unless there is
+    /// one in a chunk that was begun earlier, for whichever pool. Whether there is one. `false`
+    /// if `pool` is full, as far as it can be, or if it is time to look which pool is the nearest;
+    /// if `pool` must `grow`, only where there is no memory.
     fn prepare(&mut self, pool: usize, grow: bool) -> bool;
 
     /// Puts `task` into `pool`, or into the pool for which a chunk was begun earlier.
@@ -135,9 +137,9 @@ pub trait Consume<T>: Send {
     /// Moves tasks from pool `from` to this consumer's, and returns one of them, if it finds any.
     fn steal(&mut self, from: usize) -> Option<T>;
 
-    /// Whether `pool` holds no task. `true` means that each task that was ever in the pool had been taken, or
-    /// moved, by the instant at which this call saw the place where it was. May answer `false` of a pool that
-    /// is just being changed.
+    /// Whether `pool` holds no task. `true` means that each task that was ever in the pool had been
+    /// taken, or moved, by the instant at which this call saw the place where it was. May
+    /// answer `false` of a pool that is just being changed.
     fn is_empty(&mut self, pool: usize) -> bool;
 
     /// How many atomic read-modify-writes this handle has done: the paper's "CAS operations".

@@ -5,20 +5,21 @@
 //! **Access lists.** A producer serves consumers, and a consumer robs them, in the order of their
 //! [distance](Distance), and equally distant ones in turn from a different one for each, so that N
 //! producers spread over N consumers. The lists follow consumers that come and go: they are made
-//! again when [`Mechanism::changes`] has moved, which a producer looks at when a pool refuses: once a chunk, and where
-//! there are no chunks once in so many puts. Pools whose
+//! again when [`Mechanism::changes`] has moved, which a producer looks at when a pool refuses: once
+//! a chunk, and where there are no chunks once in so many puts. Pools whose
 //! consumer has left come last: they are robbed, and served only where nobody else is.
 //!
-//! **Balancing** (section 5.4). A mechanism whose pool has no spare chunk refuses; the producer then
-//! tries the next, and only if all refuse does the nearest grow. A consumer that falls behind has
-//! no spare chunks, and gets no more work.
+//! **Balancing** (section 5.4). A mechanism whose pool has no spare chunk refuses; the producer
+//! then tries the next, and only if all refuse does the nearest grow. A consumer that falls behind
+//! has no spare chunks, and gets no more work.
 //!
 //! # Why `None` means empty
 //!
 //! `check_empty` (lines 30-36, section 5.5) must not be deceived by a task that comes to a pool it
-//! has passed while the last one leaves a pool it has not reached yet. It reads what all consumers have
-//! [announced](Mechanism::announced), traverses all pools twice, reads the announcements again, and
-//! answers `true` only if no traversal found a task and nobody announced anything between.
+//! has passed while the last one leaves a pool it has not reached yet. It reads what all consumers
+//! have [announced](Mechanism::announced), traverses all pools twice, reads the announcements
+//! again, and answers `true` only if no traversal found a task and nobody announced anything
+//! between.
 //!
 //! | step | | |
 //! |---|---|---|
@@ -26,32 +27,35 @@
 //! | B, C | traverse all pools, and find each place for tasks empty, at an instant b or c of its own | Acquire |
 //! | D | reads all announcements again, how many pools there are, and whether that has changed | Acquire |
 //!
-//! *Let nobody move tasks from pool to pool.* Then there was no task in any pool at the instant m between B
-//! and C. For suppose that there was one, at a place (a chunk, a queue) that B saw empty at b, before m, and
-//! C at c, after m. Then tasks came there after b, and a consumer took the last of them, x, before c. That
-//! consumer saw x after b, hence after A. It announced that after it saw x, and before it took it: after A,
-//! and visibly to C, which saw the place without x. So D read another number than A, and the answer is
-//! `false`. In terms of loads and stores: A cannot have read that announcement, for whoever reads it
-//! (Acquire; it is a Release) sees what its consumer saw, x, and b came after A and saw no such thing.
+//! *Let nobody move tasks from pool to pool.* Then there was no task in any pool at the instant m
+//! between B and C. For suppose that there was one, at a place (a chunk, a queue) that B saw empty
+//! at b, before m, and C at c, after m. Then tasks came there after b, and a consumer took the last
+//! of them, x, before c. That consumer saw x after b, hence after A. It announced that after it saw
+//! x, and before it took it: after A, and visibly to C, which saw the place without x. So D read
+//! another number than A, and the answer is `false`. In terms of loads and stores: A cannot have
+//! read that announcement, for whoever reads it (Acquire; it is a Release) sees what its consumer
+//! saw, x, and b came after A and saw no such thing.
 //!
-//! *SALSA's thieves move tasks.* A theft that was begun before A may take effect after it, as it takes
-//! whatever has come to the chunk since. But it is announced by an odd number that stays while it lasts, and
-//! it announces each further step. So if A read k odd numbers, and D reads the same, at most k moves took
-//! effect between them, one of each of those thieves. Each spoils at most two of the pairs of traversals
-//! that follow one another. Of 2k + 2 traversals, with 2k + 1 such pairs, one pair has none in it, and for
-//! that pair the argument above holds. Seldom is k anything but 0; and a thief that stalls for ever in the
-//! middle of a theft holds nobody up.
+//! *SALSA's thieves move tasks.* A theft that was begun before A may take effect after it, as it
+//! takes whatever has come to the chunk since. But it is announced by an odd number that stays
+//! while it lasts, and it announces each further step. So if A read k odd numbers, and D reads the
+//! same, at most k moves took effect between them, one of each of those thieves. Each spoils at
+//! most two of the pairs of traversals that follow one another. Of 2k + 2 traversals, with 2k + 1
+//! such pairs, one pair has none in it, and for that pair the argument above holds. Seldom is k
+//! anything but 0; and a thief that stalls for ever in the middle of a theft holds nobody up.
 //!
-//! *One pool* has one consumer, which is the one that looks: nobody takes meanwhile. What B sees empty has been so since A, so there
-//! was no task in the pool at A, and B suffices. A consumer that comes meanwhile opens its own pool before it takes, visibly to
-//! whoever sees a place without what it took: D reads another number of pools, or another version of it.
+//! *One pool* has one consumer, which is the one that looks: nobody takes meanwhile. What B sees
+//! empty has been so since A, so there was no task in the pool at A, and B suffices. A consumer
+//! that comes meanwhile opens its own pool before it takes, visibly to whoever sees a place without
+//! what it took: D reads another number of pools, or another version of it.
 //!
-//! If the number of pools changed meanwhile, D sees that. A consumer that comes to a pool that was left goes on
-//! with its numbers.
+//! If the number of pools changed meanwhile, D sees that. A consumer that comes to a pool that was
+//! left goes on with its numbers.
 //!
-//! The paper's consumers clear the indicator *after* the event, so that each may have emptied a pool without
-//! having said so yet, which takes n traversals of n pools for every empty `get`. That is what this was
-//! before, with n words in place of n bits each; the change makes an empty `get` O(n).
+//! The paper's consumers clear the indicator *after* the event, so that each may have emptied a
+//! pool without having said so yet, which takes n traversals of n pools for every empty `get`. That
+//! is what this was before, with n words in place of n bits each; the change makes an empty `get`
+//! O(n).
 //!
 //! A put is at the instant its last store reaches memory. Where the caller knows of a put, because
 //! the two are one thread or have synchronised since, that instant has passed.
@@ -204,7 +208,8 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
         if self.prepare() { self.end.produce_force(self.nearest, task) } else { Err(task) }
     }
 
-    /// Finds a place for the next task, without the task, which may be large. `false` where there is no memory for one.
+    /// Finds a place for the next task, without the task, which may be large. `false` where there
+    /// is no memory for one.
     #[inline(always)]
     pub(crate) fn prepare(&mut self) -> bool {
         self.end.prepare(self.nearest, false) || self.find_place()
@@ -313,15 +318,16 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         }
     }
 
-    /// Lines 30-36: whether there was an instant in this call at which no pool held a task. Looks at each of
-    /// the n pools twice, and twice more for each theft that is under way; once if n is 1.
+    /// Lines 30-36: whether there was an instant in this call at which no pool held a task. Looks
+    /// at each of the n pools twice, and twice more for each theft that is under way; once if n
+    /// is 1.
     pub fn check_empty(&mut self) -> bool {
         self.check_empty_by(|moving| 2 * moving + 2)
     }
 
     /// As [`check_empty`](Taker::check_empty), with as many traversals as `traversals` says for a
-    /// number of consumers that are moving tasks, but once if there is one pool. Fewer than `2 * moving + 2` are wrong: models ask for
-    /// them, to see the mistake caught.
+    /// number of consumers that are moving tasks, but once if there is one pool. Fewer than `2 *
+    /// moving + 2` are wrong: models ask for them, to see the mistake caught.
     pub fn check_empty_by(&mut self, traversals: impl Fn(usize) -> usize) -> bool {
         let pools = &*self.pools;
         // In this order, and the other way round at the end.
@@ -332,7 +338,8 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
             sum = sum.wrapping_add(number);
             moving += (number % 2) as usize;
         }
-        // Steps B, C and, where tasks are being moved, more of them; B alone where nobody else takes.
+        // Steps B, C and, where tasks are being moved, more of them; B alone where nobody else
+        // takes.
         let rounds = if count == 1 { 1 } else { traversals(moving) };
         for _ in 0..rounds {
             if !(0..count).all(|pool| self.end.is_empty(pool)) {
@@ -351,8 +358,8 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
 }
 
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Taker<T, Salsa<T, M, F, C>> {
-    /// As [`get`](Taker::get), of a task that may be large: it is where it lay, or at `place`, and is to be read before anything else is done with this
-    /// taker.
+    /// As [`get`](Taker::get), of a task that may be large: it is where it lay, or at `place`, and
+    /// is to be read before anything else is done with this taker.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         match self.end.find(place) {
@@ -363,8 +370,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Taker<T, Salsa<T, M, F, C>>
         }
     }
 
-    /// Drops all tasks that there are, where they lie, and calls `dropped` before each. Asks no distance, which is foreign code. If a task's drop
-    /// panics the others are dropped while that unwinds.
+    /// Drops all tasks that there are, where they lie, and calls `dropped` before each. Asks no
+    /// distance, which is foreign code. If a task's drop panics the others are dropped while
+    /// that unwinds.
     pub(crate) fn discard(&mut self, dropped: impl Fn()) {
         let mut place = MaybeUninit::uninit();
         each(|| {

@@ -10,9 +10,9 @@
 //! A [`Registry`] is an append-only vector of segments, each twice as long as the one before.
 //! `push` takes a number with one compare-and-swap (lock-free); `get` is two loads (wait-free).
 //!
-//! [`Entries`] are records of which each is held by one handle at a time. Handles come and go; an entry
-//! that was released is claimed by the next handle, with all that its record then has. So there are
-//! never more entries than there were handles at one time.
+//! [`Entries`] are records of which each is held by one handle at a time. Handles come and go; an
+//! entry that was released is claimed by the next handle, with all that its record then has. So
+//! there are never more entries than there were handles at one time.
 
 use core::ptr;
 
@@ -37,9 +37,9 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
     Ok(unsafe { Box::from_raw(slice.cast::<T>()) })
 }
 
-/// Calls `step` until it answers `false`, and goes on while a panic of it unwinds: the drop of one task that
-/// panics leaks none of the rest. A second panic then ends the program, as in the drop of a `Vec`. `step` may
-/// be called once more after it has answered `false`.
+/// Calls `step` until it answers `false`, and goes on while a panic of it unwinds: the drop of one
+/// task that panics leaks none of the rest. A second panic then ends the program, as in the drop of
+/// a `Vec`. `step` may be called once more after it has answered `false`.
 pub(crate) fn each(step: impl FnMut() -> bool) {
     struct Each<F: FnMut() -> bool>(F);
     impl<F: FnMut() -> bool> Each<F> {
@@ -193,7 +193,8 @@ impl<R, M: Memory> Drop for Registry<R, M> {
 // SAFETY: a registry owns its entries and hands out shared references to them in any thread; the
 // last handle frees them in its own.
 unsafe impl<R: Send + Sync, M: Memory> Send for Registry<R, M> {}
-// SAFETY: it hands out shared references to its entries in any thread, and the last handle frees them.
+// SAFETY: it hands out shared references to its entries in any thread, and the last handle frees
+// them.
 unsafe impl<R: Send + Sync, M: Memory> Sync for Registry<R, M> {}
 
 /// A record that one handle at a time holds.
@@ -211,8 +212,8 @@ impl<R, M: Memory> Entry<R, M> {
     }
 
     pub(crate) fn is_held(&self) -> bool {
-        // Acquire pairs with the Release in `Entries::release`: who closes a place that nobody has sees what the last holder left
-        // there. For placement it is a hint.
+        // Acquire pairs with the Release in `Entries::release`: who closes a place that nobody has
+        // sees what the last holder left there. For placement it is a hint.
         self.held.load(Ordering::Acquire) != 0
     }
 }

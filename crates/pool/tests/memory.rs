@@ -1,5 +1,5 @@
-//! What happens where there is no memory: the task comes back, and the pool goes on. And that memory that is not used any more is
-//! given back.
+//! What happens where there is no memory: the task comes back, and the pool goes on. And that
+//! memory that is not used any more is given back.
 
 #![expect(unsafe_code, reason = "an allocator that can be told to refuse")]
 
@@ -23,8 +23,8 @@ mod stopping;
 
 use stopping::{HOOK, Kind, Stopping};
 
-/// The system's allocator, which refuses large requests of a thread that asks it to, or all after so many, and counts what a thread
-/// has not given back.
+/// The system's allocator, which refuses large requests of a thread that asks it to, or all after
+/// so many, and counts what a thread has not given back.
 struct Sparing;
 
 thread_local! {
@@ -127,8 +127,8 @@ fn a_pool_or_a_handle_that_cannot_be_had_is_an_error() {
     assert!(pool.consumer().is_ok());
 }
 
-/// Acts where each request for memory is refused, then where all but one are, and so on, and again from the first, as what was had stays
-/// and fewer are needed then; until it has what it needs.
+/// Acts where each request for memory is refused, then where all but one are, and so on, and again
+/// from the first, as what was had stays and fewer are needed then; until it has what it needs.
 fn at_each_request<R>(mut act: impl FnMut() -> Option<R>) -> R {
     for most in 0..50 {
         for granted in 0..=most {
@@ -223,7 +223,8 @@ fn a_node_that_nobody_looks_at_is_freed() {
     no_node_is_kept(WsLifo::<Large, Machine>::with_retention(Retention::NONE).unwrap());
 }
 
-/// Each task is a chunk of its own here. Who takes it has left the one before, which is freed with the next.
+/// Each task is a chunk of its own here. Who takes it has left the one before, which is freed with
+/// the next.
 #[test]
 fn a_bags_chunk_that_nobody_looks_at_is_freed() {
     type Look = fn(&mut BagConsumer<Large, Machine>) -> bool;
@@ -278,7 +279,8 @@ fn a_chunks_further_words_are_freed_with_it() {
         let consumers = [(); 9].map(|()| pools.consumer().unwrap());
         let [.., mut first, mut second] = consumers;
         assert!((0..3).all(|task| producer.produce_force(0, task).is_ok()));
-        // The fence of the first's hazard pointer, and then the exchange that publishes its words: before that the other steals.
+        // The fence of the first's hazard pointer, and then the exchange that publishes its words:
+        // before that the other steals.
         let mut exchanges = 0;
         HOOK.set(Some(Box::new(move |kind| {
             exchanges += usize::from(kind == Kind::Exchange);

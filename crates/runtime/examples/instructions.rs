@@ -5,12 +5,13 @@
 //! valgrind --tool=callgrind target/release/examples/instructions WHAT COUNT
 //! ```
 //!
-//! The difference of the totals of two counts, divided by the difference of the counts, is what one costs,
-//! its empty body and its loop included. WHAT is `nothing` (a call of a function that is not inlined),
-//! `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off), `fib-sequential` (the same
-//! program without forks), `scope.spawn`, `scope` (of one task), `spawn` (and its handle dropped) or
-//! `run` (from a thread that is no worker, which is one for as long). `steal` counts the steals
-//! that a second worker makes meanwhile: see the crate's page for how to count their instructions.
+//! The difference of the totals of two counts, divided by the difference of the counts, is what one
+//! costs, its empty body and its loop included. WHAT is `nothing` (a call of a function that is not
+//! inlined), `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off),
+//! `fib-sequential` (the same program without forks), `scope.spawn`, `scope` (of one task), `spawn`
+//! (and its handle dropped) or `run` (from a thread that is no worker, which is one for as long).
+//! `steal` counts the steals that a second worker makes meanwhile: see the crate's page for how to
+//! count their instructions.
 
 use std::hint::black_box;
 use std::process::ExitCode;

@@ -1,10 +1,10 @@
-//! Work too small to share: the sum of a tree of 1,000 nodes, again and again, on two workers, against
-//! the sequential program; and, for comparison, one that is worth it.
+//! Work too small to share: the sum of a tree of 1,000 nodes, again and again, on two workers,
+//! against the sequential program; and, for comparison, one that is worth it.
 //!
 //! `cargo run --release -p poach-runtime --example small_steals -- [ROUNDS] [MILLISECONDS]`
 //!
-//! Interleaved; a row gives the median, the least and the greatest of all rounds, and what the thief
-//! has done meanwhile.
+//! Interleaved; a row gives the median, the least and the greatest of all rounds, and what the
+//! thief has done meanwhile.
 
 use std::hint::black_box;
 use std::time::{Duration, Instant};

@@ -1,6 +1,6 @@
-//! The ways to wait for a stolen half, on a tree of the shape of UTS T3L: binomial, 2,000 children of the
-//! root, then five with a probability of just below a fifth. Most subtrees are tiny and a few very large
-//! and deep, so what is stolen is mostly not worth waiting for, and waits are many.
+//! The ways to wait for a stolen half, on a tree of the shape of UTS T3L: binomial, 2,000 children
+//! of the root, then five with a probability of just below a fifth. Most subtrees are tiny and a
+//! few very large and deep, so what is stolen is mostly not worth waiting for, and waits are many.
 //!
 //! `cargo run --release -p poach-runtime --example waiting -- [THREADS] [ROUNDS]`
 //!

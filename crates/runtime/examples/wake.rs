@@ -2,8 +2,8 @@
 //!
 //! `cargo run --release -p poach-runtime --example wake -- [ROUNDS] [PAUSE_US] [pin]`
 //!
-//! Each round lets all workers fall asleep, then forks; the first half waits until the second one says that
-//! it runs. Prints the median and the percentiles of the time from the fork to that.
+//! Each round lets all workers fall asleep, then forks; the first half waits until the second one
+//! says that it runs. Prints the median and the percentiles of the time from the fork to that.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};

@@ -1,11 +1,12 @@
 //! Spare workers: for a worker that blocks outside of the pool, another thread works meanwhile.
 //!
 //! A pool built with spares has that many threads more than it works with. They hold slots of their
-//! own, with their own deques, beyond the regular ones, and wait among the [`Spares`](crate::shared::spares::Spares), not
-//! among the sleeping workers, so that nobody wakes one by chance. A worker that enters [`blocking`] lends one out, if
-//! one is left: it works like any other until the loan is over, ends the task that it is in, and comes back (or is
-//! lent again before it has). For that time the pool may have one thread at work too many; the lender goes on at
-//! once, since what the spare runs may be waiting for it.
+//! own, with their own deques, beyond the regular ones, and wait among the
+//! [`Spares`](crate::shared::spares::Spares), not among the sleeping workers, so that nobody wakes
+//! one by chance. A worker that enters [`blocking`] lends one out, if one is left: it works like
+//! any other until the loan is over, ends the task that it is in, and comes back (or is lent again
+//! before it has). For that time the pool may have one thread at work too many; the lender goes on
+//! at once, since what the spare runs may be waiting for it.
 //!
 //! What the blocked worker has pushed, and pushes while it blocks, others expose.
 
@@ -16,14 +17,18 @@ use crate::worker::current::WorkerThread;
 
 /// Runs `f`, which may block; while it does, a spare worker takes this one's place in the pool.
 ///
-/// For waits that the pool does not know of: for a file, a lock, a channel. A spare worker is there only if the pool was built with
-/// [`spares`](crate::ThreadPoolBuilder::spares) and one of them is free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
-/// outside that runs a region, no spare is needed: the worker that stands aside for it works meanwhile.
+/// For waits that the pool does not know of: for a file, a lock, a channel. A spare worker is there
+/// only if the pool was built with [`spares`](crate::ThreadPoolBuilder::spares) and one of them is
+/// free. Otherwise, and on a thread that is no worker, this just calls `f`. For a thread from
+/// outside that runs a region, no spare is needed: the worker that stands aside for it works
+/// meanwhile.
 ///
-/// The other workers can take the tasks that this one has spawned and not started, those that `f` spawns too.
+/// The other workers can take the tasks that this one has spawned and not started, those that `f`
+/// spawns too.
 ///
-/// A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool runs no other task, so `f` may hold a lock across it. Joins and scopes in `f`
-/// run other tasks, as always. A spare worker has an index of its own, not below the pool's number of threads.
+/// A wait in `f` for a [handle](crate::JoinHandle) or for a call into another pool runs no other
+/// task, so `f` may hold a lock across it. Joins and scopes in `f` run other tasks, as always. A
+/// spare worker has an index of its own, not below the pool's number of threads.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -76,8 +81,8 @@ impl<'l> Lent<'l> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // Release: what the lender did is seen by the spare, whose next lender hands it on. It is line P1
-        // of sleep/README.md.
+        // Release: what the lender did is seen by the spare, whose next lender hands it on. It is
+        // line P1 of sleep/README.md.
         self.loan.store(1, Ordering::Release);
         self.local.shared.sleep.wake(self.slot);
     }

@@ -2,8 +2,8 @@
 //!
 //! Source: Lace's TOGETHER, and rayon-core's `broadcast`, whose rules these are. A broadcast is a
 //! scope with one task for each regular worker, put into that worker's own inbox, from which nobody
-//! else takes. A worker looks into its inbox when it has no task of its own left, before it steals: a broadcast
-//! waits for busy workers.
+//! else takes. A worker looks into its inbox when it has no task of its own left, before it steals:
+//! a broadcast waits for busy workers.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -96,7 +96,8 @@ where
     });
 }
 
-/// Spawns a task of `make` for each worker into the scope. The tasks keep the pool open, since no other worker could run them.
+/// Spawns a task of `make` for each worker into the scope. The tasks keep the pool open, since no
+/// other worker could run them.
 fn spawn_each<'scope, S, F>(scope: &S, make: impl Fn(usize) -> F)
 where
     S: ScopeKind<'scope> + 'scope,
@@ -116,9 +117,10 @@ where
 /// Runs `f` once on every worker of this thread's pool, or of the global one, and returns what each
 /// call has returned, by the workers' indices.
 ///
-/// `f` runs on each of the pool's own threads, and never on a thread from outside. A worker runs it when it has no task of its own left,
-/// before it steals. So the call waits for the longest task that is running; [`interrupt`](crate::interrupt()) stops tasks instead.
-/// Spare workers are left out.
+/// `f` runs on each of the pool's own threads, and never on a thread from outside. A worker runs it
+/// when it has no task of its own left, before it steals. So the call waits for the longest task
+/// that is running; [`interrupt`](crate::interrupt()) stops tasks instead. Spare workers are left
+/// out.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -129,8 +131,9 @@ where
 ///
 /// # Panics
 ///
-/// With the payload of one of the calls that panicked, once all have ended. If the pool has ended: on a thread that it was made to
-/// [use](crate::ThreadPoolBuilder::use_current_thread), after it was dropped, and in an exit handler.
+/// With the payload of one of the calls that panicked, once all have ended. If the pool has ended:
+/// on a thread that it was made to [use](crate::ThreadPoolBuilder::use_current_thread), after it
+/// was dropped, and in an exit handler.
 #[doc(alias = "TOGETHER")]
 pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R> {
     WorkerThread::with(|local| match local {
@@ -139,8 +142,8 @@ pub fn broadcast<R: Send>(f: impl Fn(BroadcastContext<'_>) -> R + Sync) -> Vec<R
     })
 }
 
-/// Starts `f` once on every worker of this thread's pool, or of the global one, and returns at once.
-/// When they run it: see [`broadcast`]. A panic goes to the pool's panic handler.
+/// Starts `f` once on every worker of this thread's pool, or of the global one, and returns at
+/// once. When they run it: see [`broadcast`]. A panic goes to the pool's panic handler.
 ///
 /// ```
 /// # use poach_runtime as poach;

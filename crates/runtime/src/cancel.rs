@@ -7,10 +7,12 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::scope::{Scope, scope};
 
-/// Tells running tasks that their work is no longer wanted. A task asks its token now and then, and stops by itself.
+/// Tells running tasks that their work is no longer wanted. A task asks its token now and then, and
+/// stops by itself.
 ///
-/// Cancelling a token cancels its [children](CancellationToken::child_token), and leaves its parent as it is.
-/// [`try_scope`](CancellationToken::try_scope) opens a scope that has a child token. A clone is the same token.
+/// Cancelling a token cancels its [children](CancellationToken::child_token), and leaves its parent
+/// as it is. [`try_scope`](CancellationToken::try_scope) opens a scope that has a child token. A
+/// clone is the same token.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -60,7 +62,8 @@ impl CancellationToken {
         CancellationToken::with_parent(Some(self.clone()))
     }
 
-    /// Cancels this token and its children, for good. Wait-free. Tasks that run are neither stopped nor waited for.
+    /// Cancels this token and its children, for good. Wait-free. Tasks that run are neither stopped
+    /// nor waited for.
     pub fn cancel(&self) {
         // Release: who stops for it sees what came before.
         self.0.cancelled.store(1, Ordering::Release);
@@ -88,13 +91,15 @@ impl CancellationToken {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
     }
 
-    /// A guard that cancels this token when it is dropped (by `?` or a panic, too), unless it is [disarmed](DropGuard::disarm) before.
+    /// A guard that cancels this token when it is dropped (by `?` or a panic, too), unless it is
+    /// [disarmed](DropGuard::disarm) before.
     pub fn drop_guard(&self) -> DropGuard {
         DropGuard(Some(self.clone()))
     }
 
-    /// [`scope`], with a child of this token that is cancelled if `f` returns an error or panics. Tasks that were [spawned with the
-    /// child](Scope::spawn_unless) and have not started then do not start; those that run can ask it.
+    /// [`scope`], with a child of this token that is cancelled if `f` returns an error or panics.
+    /// Tasks that were [spawned with the child](Scope::spawn_unless) and have not started then
+    /// do not start; those that run can ask it.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -175,8 +180,8 @@ impl Drop for DropGuard {
 }
 
 impl<'scope> Scope<'scope> {
-    /// [`spawn`](Scope::spawn), but the task is dropped instead of started if `token` has been cancelled by then. It is
-    /// given the token.
+    /// [`spawn`](Scope::spawn), but the task is dropped instead of started if `token` has been
+    /// cancelled by then. It is given the token.
     pub fn spawn_unless<F>(&self, token: &CancellationToken, task: F)
     where
         F: FnOnce(&Scope<'scope>, &CancellationToken) + Send + 'scope,

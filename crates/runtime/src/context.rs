@@ -23,10 +23,13 @@ impl Yield {
 /// Runs one other task, this worker's or another's, if there is one. `None` on a thread that is no
 /// worker.
 ///
-/// For a task that waits for something that another task of the pool will do. The other task runs on top of the caller, on the same call stack, and the
-/// call returns when it has ended. It may be any task, even one that waits for the caller, and then neither ever ends: tasks that wait for each
-/// other should [join](crate::JoinHandle::join) handles instead. Once half of the worker's call stack is in use, only one yield in a thousand runs
-/// a task, and the others return [`Idle`](Yield::Idle). A yield is a point at which the worker can be [interrupted](crate::interrupt()).
+/// For a task that waits for something that another task of the pool will do. The other task runs
+/// on top of the caller, on the same call stack, and the call returns when it has ended. It may be
+/// any task, even one that waits for the caller, and then neither ever ends: tasks that wait for
+/// each other should [join](crate::JoinHandle::join) handles instead. Once half of the worker's
+/// call stack is in use, only one yield in a thousand runs a task, and the others return
+/// [`Idle`](Yield::Idle). A yield is a point at which the worker can be
+/// [interrupted](crate::interrupt()).
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -75,9 +78,11 @@ pub fn current_num_threads() -> usize {
 
 /// This worker's index in its pool, from 0; `None` on a thread that is no worker.
 ///
-/// The pool's regular workers have indices below [`current_num_threads`]. A spare worker that works for one in [`blocking`](crate::blocking()) has a
-/// higher one, and so has a thread from outside while it runs a region (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)). All are below
-/// [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its index as long as it lives, a thread from outside as long as the region lasts.
+/// The pool's regular workers have indices below [`current_num_threads`]. A spare worker that works
+/// for one in [`blocking`](crate::blocking()) has a higher one, and so has a thread from outside
+/// while it runs a region (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)).
+/// All are below [`ThreadPool::index_limit`](crate::ThreadPool::index_limit). A worker keeps its
+/// index as long as it lives, a thread from outside as long as the region lasts.
 pub fn current_thread_index() -> Option<usize> {
     WorkerThread::with(|local| local.map(|local| local.index))
 }
@@ -85,7 +90,8 @@ pub fn current_thread_index() -> Option<usize> {
 /// Whether this worker has tasks of its own that have not ended: spawned ones not yet started, or
 /// halves of a join that is not complete. `None` on a thread that is no worker.
 ///
-/// A task may ask this to decide whether to spawn more. The answer is an estimate: others steal meanwhile.
+/// A task may ask this to decide whether to spawn more. The answer is an estimate: others steal
+/// meanwhile.
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
     WorkerThread::with(|local| local.map(WorkerThread::has_pending_tasks))
 }
@@ -96,8 +102,9 @@ pub fn max_num_threads() -> usize {
 }
 
 impl Worker<'_> {
-    /// Whether to fork now: another worker of the pool looks for work, or sleeps, and would find no fork of this one's to steal. For
-    /// code that runs a sequential form of its work as long as nobody asks for a part of it, as parallel loops do. Answers an
+    /// Whether to fork now: another worker of the pool looks for work, or sleeps, and would find no
+    /// fork of this one's to steal. For code that runs a sequential form of its work as long as
+    /// nobody asks for a part of it, as parallel loops do. Answers an
     /// [interrupt](crate::interrupt()), as [`check`](crate::check) does.
     ///
     /// ```

@@ -1,10 +1,12 @@
 //! Forks whose fast path is written in another language, as in the header of `capi/`.
 //!
-//! Such a fork does by itself what `fork` does: it writes a task into the slot at its worker's head, runs the first half, and
-//! pops the slot, as [`poach_deque::split::layout`] says. What is rare is here. A task's descriptor begins with the address of the
-//! function that its thief calls with the slot and with the thief's own worker: `Descriptor` in `half`.
+//! Such a fork does by itself what `fork` does: it writes a task into the slot at its worker's
+//! head, runs the first half, and pops the slot, as [`poach_deque::split::layout`] says. What is
+//! rare is here. A task's descriptor begins with the address of the function that its thief calls
+//! with the slot and with the thief's own worker: `Descriptor` in `half`.
 //!
-//! A worker is the address of the first free slot of its stack: a [`Worker`] is that, and nothing else.
+//! A worker is the address of the first free slot of its stack: a [`Worker`] is that, and nothing
+//! else.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -47,7 +49,8 @@ pub unsafe fn worker_at<'w>(slot: NonNull<Slot>) -> Worker<'w> {
 ///
 /// # Safety
 ///
-/// The calling thread owns the stack and has written a task into `slot`, which was its first free one.
+/// The calling thread owns the stack and has written a task into `slot`, which was its first free
+/// one.
 #[cold]
 pub unsafe fn push_at_limit(slot: NonNull<Slot>) -> Result<(), PushError> {
     // SAFETY: by this function's contract.
@@ -56,12 +59,13 @@ pub unsafe fn push_at_limit(slot: NonNull<Slot>) -> Result<(), PushError> {
     unsafe { head.push_at_limit() }.map(|_above| ())
 }
 
-/// The rest of a pop whose slot is below the floor: whether the task is the owner's again. If not, its thief is done with it, and what
-/// it has left in the payload is the owner's.
+/// The rest of a pop whose slot is below the floor: whether the task is the owner's again. If not,
+/// its thief is done with it, and what it has left in the payload is the owner's.
 ///
 /// # Safety
 ///
-/// The calling thread owns the stack, whose topmost task is the one in `slot`, where it has just unset the mark.
+/// The calling thread owns the stack, whose topmost task is the one in `slot`, where it has just
+/// unset the mark.
 #[cold]
 pub unsafe fn pop_at_floor(slot: NonNull<Slot>) -> bool {
     // SAFETY: by this function's contract.
@@ -70,8 +74,8 @@ pub unsafe fn pop_at_floor(slot: NonNull<Slot>) -> bool {
     let popped = unsafe { head.pop_at_floor() };
     if popped == Popped::Stolen {
         wait_until_done(head);
-        // SAFETY: the wait has acquired DONE; what the thief has left in the payload stays there, as nobody but this thread writes to a
-        // free slot of its stack.
+        // SAFETY: the wait has acquired DONE; what the thief has left in the payload stays there,
+        // as nobody but this thread writes to a free slot of its stack.
         unsafe { head.retire() };
     }
     popped == Popped::Own
@@ -92,11 +96,12 @@ impl Drop for Wake {
     }
 }
 
-/// Gives `begin` a [`Wake`] and waits until that has been dropped: a barrier's wait, for example. Blocks. A worker takes no task
-/// meanwhile, but answers an [`interrupt`](crate::interrupt()) or a [`broadcast`](crate::broadcast()), so that it may take part in those of
-/// whom it waits for.
+/// Gives `begin` a [`Wake`] and waits until that has been dropped: a barrier's wait, for example.
+/// Blocks. A worker takes no task meanwhile, but answers an [`interrupt`](crate::interrupt()) or a
+/// [`broadcast`](crate::broadcast()), so that it may take part in those of whom it waits for.
 ///
-/// What was done before the drop is seen after the wait. A `Wake` that is forgotten ([`core::mem::forget`]) makes the thread wait for ever.
+/// What was done before the drop is seen after the wait. A `Wake` that is forgotten
+/// ([`core::mem::forget`]) makes the thread wait for ever.
 ///
 /// ```
 /// use std::sync::Mutex;
@@ -146,14 +151,16 @@ mod tests {
         ThreadPool::builder().num_threads(threads).build().unwrap()
     }
 
-    /// A fork whose pop goes by the floor, since all is shared. Whether the second half was the owner's again, and what it came to.
+    /// A fork whose pop goes by the floor, since all is shared. Whether the second half was the
+    /// owner's again, and what it came to.
     fn fork<B>(worker: &Worker<'_>, second: B, first: impl FnOnce(Head)) -> (bool, u32)
     where
         B: FnOnce(Worker<'_>) -> u32 + Send,
     {
         let (place, second) = (slot_of(worker), ManuallyDrop::new(second));
         let head = worker.head();
-        // SAFETY: the token says that this thread owns the stack and where its top is; a small closure fits, and is not used again.
+        // SAFETY: the token says that this thread owns the stack and where its top is; a small
+        // closure fits, and is not used again.
         let above = unsafe { head.push(descriptor::<B, u32>(), &raw const second) }.unwrap();
         // SAFETY: this thread owns the stack.
         unsafe { above.share() };

@@ -1,4 +1,5 @@
-//! The handle to a spawned task: wait for it, await it, ask, cancel. What it shares with the task: [`packet`].
+//! The handle to a spawned task: wait for it, await it, ask, cancel. What it shares with the task:
+//! [`packet`].
 
 pub(crate) mod error;
 pub(crate) mod packet;
@@ -20,8 +21,9 @@ pub use scoped::ScopedJoinHandle;
 
 /// The handle of a spawned task: it waits for the result, or cancels the task.
 ///
-/// A thread waits by [`join`](JoinHandle::join). Async code awaits the handle, which is a [`Future`] for any executor. Dropping the
-/// handle detaches the task, which runs all the same; [`cancel_on_drop`](JoinHandle::cancel_on_drop) makes a handle whose drop cancels the task.
+/// A thread waits by [`join`](JoinHandle::join). Async code awaits the handle, which is a
+/// [`Future`] for any executor. Dropping the handle detaches the task, which runs all the same;
+/// [`cancel_on_drop`](JoinHandle::cancel_on_drop) makes a handle whose drop cancels the task.
 #[must_use = "dropping the handle detaches the task; use `drop` or `let _ =` to say so"]
 pub struct JoinHandle<R>(Handle<'static, R>);
 
@@ -62,7 +64,8 @@ impl<R> Handle<'_, R> {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<R, JoinError>> {
         self.packet.process_guard().check();
         let (pending, registered) = self.packet.is_pending_for(context.waker());
-        // A waker is the user's code: it is cloned and dropped without the lock, which its task's end takes.
+        // A waker is the user's code: it is cloned and dropped without the lock, which its task's
+        // end takes.
         if pending && (registered || self.registers(context.waker().clone())) {
             return Poll::Pending;
         }
@@ -96,15 +99,18 @@ impl<R> JoinHandle<R> {
 impl<R> JoinHandle<R> {
     /// Waits for the task.
     ///
-    /// A thread that is no worker blocks. A worker runs other tasks on top of the caller meanwhile, and one of them may want a lock that the caller
-    /// holds. To hold a lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()). Then, and
-    /// also once half of the worker's call stack is in use ([how deep waits nest](crate::Waiting)), the worker runs nothing but the task itself, if
-    /// that has not started and belongs to the same pool.
+    /// A thread that is no worker blocks. A worker runs other tasks on top of the caller meanwhile,
+    /// and one of them may want a lock that the caller holds. To hold a lock across this call,
+    /// wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
+    /// Then, and also once half of the worker's call stack is in use ([how deep waits
+    /// nest](crate::Waiting)), the worker runs nothing but the task itself, if that has not
+    /// started and belongs to the same pool.
     ///
-    /// A task may wait for tasks that were spawned before it, in chains and graphs of any length. No wait starts a task on top of one that it
-    /// will wait for, as long as each task has its handles from its closure. A handle that comes through a channel or a lock is not
-    /// covered. If its task is below the caller on the same call stack, this panics. If two workers each have such a task below the one that
-    /// waits for the other's, both wait for ever.
+    /// A task may wait for tasks that were spawned before it, in chains and graphs of any length.
+    /// No wait starts a task on top of one that it will wait for, as long as each task has its
+    /// handles from its closure. A handle that comes through a channel or a lock is not
+    /// covered. If its task is below the caller on the same call stack, this panics. If two workers
+    /// each have such a task below the one that waits for the other's, both wait for ever.
     ///
     /// # Errors
     ///
@@ -112,23 +118,27 @@ impl<R> JoinHandle<R> {
     ///
     /// # Panics
     ///
-    /// In a process forked since the task was spawned. If polling has already returned the outcome. If the task is the caller itself, or is below it on
-    /// the same call stack, so that the wait could never end.
+    /// In a process forked since the task was spawned. If polling has already returned the outcome.
+    /// If the task is the caller itself, or is below it on the same call stack, so that the
+    /// wait could never end.
     pub fn join(self) -> Result<R, JoinError> {
         self.0.join()
     }
 
-    /// Cancels the task if it has not started. Returns whether it did: then the task will not run, and
-    /// [`join`](JoinHandle::join) returns a [`JoinError`] that [is one of cancellation](JoinError::is_cancelled). Its closure has been dropped when this returns.
+    /// Cancels the task if it has not started. Returns whether it did: then the task will not run,
+    /// and [`join`](JoinHandle::join) returns a [`JoinError`] that [is one of
+    /// cancellation](JoinError::is_cancelled). Its closure has been dropped when this returns.
     ///
-    /// A task that has started, ended, or been cancelled before is left as it is, and the answer is `false`. A task that runs can be stopped by a
+    /// A task that has started, ended, or been cancelled before is left as it is, and the answer is
+    /// `false`. A task that runs can be stopped by a
     /// [`CancellationToken`](crate::CancellationToken) that it asks.
     #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
         self.0.cancel()
     }
 
-    /// Whether the task has ended or was cancelled, so that [`join`](JoinHandle::join) will not wait.
+    /// Whether the task has ended or was cancelled, so that [`join`](JoinHandle::join) will not
+    /// wait.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }
@@ -140,8 +150,9 @@ impl<R> JoinHandle<R> {
     }
 }
 
-/// Ready when the task has ended, with the outcome that [`join`](JoinHandle::join) would have returned.
-/// `poll` never blocks, and never runs another task. The worker that ends the task wakes the future once.
+/// Ready when the task has ended, with the outcome that [`join`](JoinHandle::join) would have
+/// returned. `poll` never blocks, and never runs another task. The worker that ends the task wakes
+/// the future once.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -186,7 +197,8 @@ impl<R> fmt::Debug for JoinHandle<R> {
     }
 }
 
-/// A [`JoinHandle`] whose drop [cancels](JoinHandle::cancel) the task if it has not started. A task that has started goes on.
+/// A [`JoinHandle`] whose drop [cancels](JoinHandle::cancel) the task if it has not started. A task
+/// that has started goes on.
 ///
 /// ```
 /// # use poach_runtime as poach;

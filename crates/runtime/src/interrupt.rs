@@ -1,43 +1,46 @@
 //! Stop what all workers do, run one task to its end with all of them, then resume.
 //!
-//! Source: Lace's NEWFRAME, which Sylvan uses to collect garbage in the middle of a computation. Ours is
-//! cooperative and follows these rules.
+//! Source: Lace's NEWFRAME, which Sylvan uses to collect garbage in the middle of a computation.
+//! Ours is cooperative and follows these rules.
 //!
 //! # What it means
 //!
 //! `interrupt(f)` on a worker of a pool:
 //!
-//! 1. *Takes its turn.* One interrupt at a time for each pool; a second waits for the first, and its
-//!    worker serves the first meanwhile.
-//! 2. *Calls everybody*: each regular worker, and each spare one that is at work. A worker answers at its
-//!    next **cooperation point**: wherever it looks for work (a join whose second half was stolen, a
-//!    scope that waits for its tasks, a yield, an idle worker), between two tasks of a scope, at the end
-//!    of a [`blocking`](crate::blocking()) section, and at [`check`]. In between nothing is stopped: a
-//!    leaf that computes for a second without a check delays the interrupt by a second, and one that
-//!    waits for the interrupt to have happened waits for ever.
+//! 1. *Takes its turn.* One interrupt at a time for each pool; a second waits for the first, and
+//!    its worker serves the first meanwhile.
+//! 2. *Calls everybody*: each regular worker, and each spare one that is at work. A worker answers
+//!    at its next **cooperation point**: wherever it looks for work (a join whose second half was
+//!    stolen, a scope that waits for its tasks, a yield, an idle worker), between two tasks of a
+//!    scope, at the end of a [`blocking`](crate::blocking()) section, and at [`check`]. In between
+//!    nothing is stopped: a leaf that computes for a second without a check delays the interrupt by
+//!    a second, and one that waits for the interrupt to have happened waits for ever.
 //! 3. *Waits until everybody has come.* From here to step 5 no task of the pool is running, on any
-//!    worker, but suspended below `f` on its call stack: `f` may do to what they share whatever they
-//!    allow at a cooperation point.
-//! 4. *Runs `f` in a new frame*: `join`, `scope`, `spawn`, `broadcast` and the pool's own methods, called
-//!    in `f`, mean the frame, which has the same workers under the same indices, but deques of its own.
-//!    No worker takes a task of the suspended computation, and `f`'s tasks are stolen by all. The pool's
-//!    tasks that come in from outside wait. `f` may be interrupted in its turn: frames nest.
-//! 5. *Ends* when `f` has returned and whatever it has spawned has ended. Then all resume where they
-//!    were. A panic in `f` ends the frame in the same way and travels to the caller.
+//!    worker, but suspended below `f` on its call stack: `f` may do to what they share whatever
+//!    they allow at a cooperation point.
+//! 4. *Runs `f` in a new frame*: `join`, `scope`, `spawn`, `broadcast` and the pool's own methods,
+//!    called in `f`, mean the frame, which has the same workers under the same indices, but deques
+//!    of its own. No worker takes a task of the suspended computation, and `f`'s tasks are stolen
+//!    by all. The pool's tasks that come in from outside wait. `f` may be interrupted in its turn:
+//!    frames nest.
+//! 5. *Ends* when `f` has returned and whatever it has spawned has ended. Then all resume where
+//!    they were. A panic in `f` ends the frame in the same way and travels to the caller.
 //!
 //! # How
 //!
-//! A frame is a [`PoolShared`] whose workers are not threads but visits of threads. Each worker finds
-//! a task in its inbox for calls, which no one else takes from, and which it looks into first of all;
-//! this task makes the thread a worker of the frame until the frame is finished, in the same way as a
-//! pool's own thread is until its pool is. So a frame's sleeping, stealing and ending need no argument
-//! of their own. While step 3 waits, the workers that have come wait in the frame's main loop.
+//! A frame is a [`PoolShared`] whose workers are not threads but visits of threads. Each worker
+//! finds a task in its inbox for calls, which no one else takes from, and which it looks into first
+//! of all; this task makes the thread a worker of the frame until the frame is finished, in the
+//! same way as a pool's own thread is until its pool is. So a frame's sleeping, stealing and ending
+//! need no argument of their own. While step 3 waits, the workers that have come wait in the
+//! frame's main loop.
 //!
-//! The last one to leave a frame leaves it to the pool that was interrupted, which keeps it, and so its stacks and queues, for its next interrupt: making
-//! them anew took most of the time of a short one.
+//! The last one to leave a frame leaves it to the pool that was interrupted, which keeps it, and so
+//! its stacks and queues, for its next interrupt: making them anew took most of the time of a short
+//! one.
 //!
-//! Nobody who is called can have left: the call keeps the pool open (see `termination`). A spare worker comes and goes under the lock that
-//! the roll call takes.
+//! Nobody who is called can have left: the call keeps the pool open (see `termination`). A spare
+//! worker comes and goes under the lock that the roll call takes.
 
 use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -55,18 +58,22 @@ use crate::task::value::Task;
 use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
-/// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of them, and lets them go on.
+/// Stops all workers of this thread's pool at their next cooperation point, runs `f` with all of
+/// them, and lets them go on.
 ///
-/// No other task of the pool runs before `f` has ended. All workers take part in the forks and spawns of `f`. Interrupts of one pool take turns, and may nest. A thread from outside
-/// that works for the pool ([`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)) is stopped too. On a thread that is no worker, the global pool is
-/// interrupted, and one of its workers runs `f`.
+/// No other task of the pool runs before `f` has ended. All workers take part in the forks and
+/// spawns of `f`. Interrupts of one pool take turns, and may nest. A thread from outside that works
+/// for the pool ([`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)) is stopped too.
+/// On a thread that is no worker, the global pool is interrupted, and one of its workers runs `f`.
 ///
-/// The cooperation points are: a look for work, also in a wait for a stolen half or for a scope's tasks; the end of a task of a scope;
-/// [`yield_now`](crate::yield_now); the end of [`blocking`](crate::blocking()); and [`check`]. The call waits for a worker that blocks, and for a thread that
-/// a pool [uses](crate::ThreadPoolBuilder::use_current_thread), until they come to one. The module's comment in the source has the rules in full.
+/// The cooperation points are: a look for work, also in a wait for a stolen half or for a scope's
+/// tasks; the end of a task of a scope; [`yield_now`](crate::yield_now); the end of
+/// [`blocking`](crate::blocking()); and [`check`]. The call waits for a worker that blocks, and for
+/// a thread that a pool [uses](crate::ThreadPoolBuilder::use_current_thread), until they come to
+/// one. The module's comment in the source has the rules in full.
 ///
-/// Costs a message to each worker. The first interrupt, and each new depth of nesting, also takes address space for a task stack and a queue for each worker,
-/// which the pool keeps.
+/// Costs a message to each worker. The first interrupt, and each new depth of nesting, also takes
+/// address space for a task stack and a queue for each worker, which the pool keeps.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -98,8 +105,8 @@ use crate::worker::signal::Signal;
 ///
 /// # Panics
 ///
-/// With `f`'s payload, when all have resumed. If the system refuses the frame's memory. As [`broadcast`](crate::broadcast()), if the pool
-/// has ended.
+/// With `f`'s payload, when all have resumed. If the system refuses the frame's memory. As
+/// [`broadcast`](crate::broadcast()), if the pool has ended.
 pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     WorkerThread::with(|local| match local {
         Some(local) => interrupt_on(local, f),
@@ -107,7 +114,8 @@ pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// A point at which this thread, if it is a worker, can be [interrupted](interrupt). If nobody interrupts it, this is a load.
+/// A point at which this thread, if it is a worker, can be [interrupted](interrupt). If nobody
+/// interrupts it, this is a load.
 #[inline]
 pub fn check() {
     WorkerThread::with(|local| {
@@ -253,11 +261,12 @@ impl Interruption {
         }
     }
 
-    /// A worker of the parent comes, tells the one that waits for it, and stays until the frame is finished.
+    /// A worker of the parent comes, tells the one that waits for it, and stays until the frame is
+    /// finished.
     fn answer(self: Arc<Self>, index: usize, caller: usize) {
         self.visit(index, |visit| {
-            // Release: what the suspended tasks have done is seen by `f`; pairs with `is_complete`. It is
-            // line P1 of sleep/README.md.
+            // Release: what the suspended tasks have done is seen by `f`; pairs with `is_complete`.
+            // It is line P1 of sleep/README.md.
             self.missing.fetch_sub(1, Ordering::AcqRel);
             self.shared.sleep.wake(caller);
             visit.main_loop();

@@ -12,22 +12,23 @@
 //! - a thief claims the slot: it moves the copy out, runs it, writes the outcome into the slot and
 //!   sets [`Status::DONE`]; the original is forgotten, and the outcome is moved out here.
 //!
-//! A closure too large for a slot is not copied: the slot holds a pointer to the original, which the
-//! thief moves out of this frame. The frame stays, since `join` does not return before the outcome is
-//! there, whether it returns or unwinds.
+//! A closure too large for a slot is not copied: the slot holds a pointer to the original, which
+//! the thief moves out of this frame. The frame stays, since `join` does not return before the
+//! outcome is there, whether it returns or unwinds.
 //!
 //! # Why a token is the top of its stack
 //!
 //! A [`Worker`] is the topmost head of its thread's stack, as a value. [`Worker::join`] borrows it
-//! mutably while its halves run, and hands each half a token of its own whose lifetime ends with it;
-//! so safe code uses the innermost token, unless it hides another from the borrow checker. Such a token
-//! stands below the top, and the push finds its slot occupied and panics. A token cannot stand
-//! above the top: it does not outlive the join that made it.
+//! mutably while its halves run, and hands each half a token of its own whose lifetime ends with
+//! it; so safe code uses the innermost token, unless it hides another from the borrow checker. Such
+//! a token stands below the top, and the push finds its slot occupied and panics. A token cannot
+//! stand above the top: it does not outlive the join that made it.
 //!
-//! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and takes that worker's stack for
-//! the token's. The two are the same: a thread that becomes another worker on top of one (in an interrupt, or by
-//! [`ThreadBuilder::run`](crate::ThreadBuilder::run) in a task) does so as the first half of a fork of its own
-//! ([`WorkerThread::enter`]), so that every token of the stack below stands below its top until that is over.
+//! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and
+//! takes that worker's stack for the token's. The two are the same: a thread that becomes another
+//! worker on top of one (in an interrupt, or by [`ThreadBuilder::run`](crate::ThreadBuilder::run)
+//! in a task) does so as the first half of a fork of its own ([`WorkerThread::enter`]), so that
+//! every token of the stack below stands below its top until that is over.
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
@@ -44,12 +45,14 @@ use crate::worker::current::WorkerThread;
 
 /// Runs `a` and `b`, perhaps in parallel, and returns both results.
 ///
-/// On a worker `a` always runs on the calling thread. `b` runs there after it, unless another worker of the pool has stolen it meanwhile. What the caller
-/// does until a thief has finished `b` is up to the pool's [`Waiting`](crate::Waiting).
+/// On a worker `a` always runs on the calling thread. `b` runs there after it, unless another
+/// worker of the pool has stolen it meanwhile. What the caller does until a thief has finished `b`
+/// is up to the pool's [`Waiting`](crate::Waiting).
 ///
-/// The pool is that of the calling worker. On a thread that is no worker it is the global one, for which the thread works until the join ends (see
-/// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)). [`Worker::join`] is faster, because it need not look for the worker in a thread-local
-/// variable.
+/// The pool is that of the calling worker. On a thread that is no worker it is the global one, for
+/// which the thread works until the join ends (see
+/// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)). [`Worker::join`] is faster,
+/// because it need not look for the worker in a thread-local variable.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -80,8 +83,8 @@ where
     join_or(global, a, b)
 }
 
-/// [`join`], but on a thread that is no worker it uses the pool that `pool` returns instead of the global one: for a library that has a
-/// pool of its own and is called on any thread.
+/// [`join`], but on a thread that is no worker it uses the pool that `pool` returns instead of the
+/// global one: for a library that has a pool of its own and is called on any thread.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -119,7 +122,8 @@ where
     })
 }
 
-/// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see `outlined`.
+/// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see
+/// `outlined`.
 #[inline(never)]
 fn outlined_here<A, B, RA, RB>(local: &WorkerThread, a: A, b: B) -> (RA, RB)
 where
@@ -244,8 +248,8 @@ where
 
 /// Calls `f` with a [`Worker`] for its thread: the entry to the fast [`Worker::join`].
 ///
-/// On a worker's thread it is that worker. Any other thread becomes a worker of the global pool until `f` returns, or hands `f` over, as by
-/// [`ThreadPool::run`](crate::ThreadPool::run).
+/// On a worker's thread it is that worker. Any other thread becomes a worker of the global pool
+/// until `f` returns, or hands `f` over, as by [`ThreadPool::run`](crate::ThreadPool::run).
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -262,20 +266,23 @@ pub fn worker<R: Send>(f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
 impl Worker<'_> {
     /// Runs `a` and `b`, perhaps in parallel, and returns both results.
     ///
-    /// `a` runs at once, on this worker. Another worker of the pool may steal `b` meanwhile. If none does, `b` runs here after `a`. If one does, this worker
-    /// runs other tasks until `b` has ended (see [`Waiting`](crate::Waiting)).
+    /// `a` runs at once, on this worker. Another worker of the pool may steal `b` meanwhile. If
+    /// none does, `b` runs here after `a`. If one does, this worker runs other tasks until `b`
+    /// has ended (see [`Waiting`](crate::Waiting)).
     ///
-    /// Unless `b` is stolen or another worker asks for work, this costs a few plain stores and two predictable comparisons more than calling
-    /// both: no fence, no locked instruction, no allocation, no thread-local variable.
-    /// Source: Lace, Figures 1 and 4.
+    /// Unless `b` is stolen or another worker asks for work, this costs a few plain stores and two
+    /// predictable comparisons more than calling both: no fence, no locked instruction, no
+    /// allocation, no thread-local variable. Source: Lace, Figures 1 and 4.
     ///
-    /// If the closures and results have up to two words each, the join is a function of its own, into which a small recursive
-    /// program is inlined; otherwise it is inlined into its caller.
+    /// If the closures and results have up to two words each, the join is a function of its own,
+    /// into which a small recursive program is inlined; otherwise it is inlined into its
+    /// caller.
     ///
     /// # Panics
     ///
-    /// If a closure panics, with its payload, after both have ended; if both panic, with that of `a`. If the
-    /// worker's task stack is full ([`ThreadPoolBuilder::task_stack`](crate::ThreadPoolBuilder::task_stack)).
+    /// If a closure panics, with its payload, after both have ended; if both panic, with that of
+    /// `a`. If the worker's task stack is full
+    /// ([`ThreadPoolBuilder::task_stack`](crate::ThreadPoolBuilder::task_stack)).
     #[inline(always)]
     pub fn join<A, B, RA, RB>(&mut self, a: A, b: B) -> (RA, RB)
     where
@@ -301,13 +308,14 @@ pub(crate) const fn fits_registers<A, B, RA, RB>() -> bool {
 
 /// [`Worker::join`], as a function of its own.
 ///
-/// It is not inlined into the function that forks. So the compiler inlines the forking function, where it is
-/// small, into both halves here. A recursive program so becomes one function, which looks before it calls
-/// itself whether there is anything to fork, and a leaf costs no call. The other way round each leaf
-/// saves and restores what the forks need, which costs more than the fork itself.
+/// It is not inlined into the function that forks. So the compiler inlines the forking function,
+/// where it is small, into both halves here. A recursive program so becomes one function, which
+/// looks before it calls itself whether there is anything to fork, and a leaf costs no call. The
+/// other way round each leaf saves and restores what the forks need, which costs more than the fork
+/// itself.
 ///
-/// Only for what comes and goes [in registers](fits_registers): larger closures would be written to memory to
-/// be handed over, and again to the slot.
+/// Only for what comes and goes [in registers](fits_registers): larger closures would be written to
+/// memory to be handed over, and again to the slot.
 #[inline(never)]
 fn outlined<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
 where
@@ -337,7 +345,8 @@ where
         unsafe { head.push_below_limit(descriptor, &raw const b) }
     } else {
         let original = &raw const b;
-        // SAFETY: a pointer fits; the thread owns the stack, `head` is its top, and the pop follows.
+        // SAFETY: a pointer fits; the thread owns the stack, `head` is its top, and the pop
+        // follows.
         unsafe { head.push_below_limit(descriptor, &raw const original) }
     };
     if const { fits_registers::<A, B, RA, RB>() } {
@@ -349,9 +358,10 @@ where
             Pushed::Occupied => occupied(ManuallyDrop::into_inner(b)),
         };
     }
-    // Here `a` lies in memory. Were it handed to another function, in the cold paths only, the compiler would copy it
-    // between the frame's places with loads that are wider than the stores of what it captures. Such a load waits
-    // until the stores have left the store buffer.
+    // Here `a` lies in memory. Were it handed to another function, in the cold paths only, the
+    // compiler would copy it between the frame's places with loads that are wider than the
+    // stores of what it captures. Such a load waits until the stores have left the store
+    // buffer.
     let above = match pushed {
         Pushed::Above(above) => above,
         // SAFETY: `b` was pushed just now, up to the limit.
@@ -362,13 +372,13 @@ where
     unsafe { halves::<A, B, RA, RB>(head, above, a) }
 }
 
-/// A fork whose push is more than a few stores: the rest of it, so that the short form has no call before its
-/// first half, across which it would have to save what the halves capture.
+/// A fork whose push is more than a few stores: the rest of it, so that the short form has no call
+/// before its first half, across which it would have to save what the halves capture.
 ///
 /// # Safety
 ///
-/// This thread owns the stack; `push_below_limit` of a `B` at `head` said `AtLimit` just now, and the original is
-/// not used again, unless the slot points to it.
+/// This thread owns the stack; `push_below_limit` of a `B` at `head` said `AtLimit` just now, and
+/// the original is not used again, unless the slot points to it.
 #[cold]
 #[inline(never)]
 unsafe fn fork_at_limit<A, B, RA, RB>(head: Head, a: A) -> (RA, RB)
@@ -414,13 +424,13 @@ fn occupied<B>(b: B) -> ! {
 
 /// Runs the first half, and the second if it is still there.
 ///
-/// Across the first half's call only `head` is kept, and across the second's, or the wait for it, only
-/// the first's result: one register that is saved, not two.
+/// Across the first half's call only `head` is kept, and across the second's, or the wait for it,
+/// only the first's result: one register that is saved, not two.
 ///
 /// # Safety
 ///
-/// This thread owns the stack; a `B` was pushed at `head`, with `above` as the head above, and is popped
-/// by nobody else.
+/// This thread owns the stack; a `B` was pushed at `head`, with `above` as the head above, and is
+/// popped by nobody else.
 #[inline(always)]
 unsafe fn halves<A, B, RA, RB>(head: Head, above: Head, a: A) -> (RA, RB)
 where
@@ -468,8 +478,8 @@ where
 ///
 /// # Safety
 ///
-/// This thread owns the stack; `pop_above_floor` was called at `head`, where a `B` was pushed, and said
-/// false.
+/// This thread owns the stack; `pop_above_floor` was called at `head`, where a `B` was pushed, and
+/// said false.
 #[cold]
 #[inline(never)]
 unsafe fn second_at_floor<B, RA, RB>(head: Head, result_a: RA) -> (RA, RB)
@@ -489,8 +499,8 @@ where
     }
 }
 
-/// Says that a second half is the topmost task; dropped only when the first half unwinds. It does not say
-/// where: the frame would have to save the head for that, beside the payload of the panic.
+/// Says that a second half is the topmost task; dropped only when the first half unwinds. It does
+/// not say where: the frame would have to save the head for that, beside the payload of the panic.
 struct Armed<B, R>(PhantomData<fn(B) -> R>)
 where
     B: FnOnce(Worker<'_>) -> R + Send,
@@ -541,8 +551,8 @@ fn wait<R>(head: Head) -> Outcome<R> {
     // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
     // retired.
     let slot = unsafe { head.slot() };
-    // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does
-    // not touch the slot again.
+    // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and
+    // does not touch the slot again.
     let outcome = unsafe { take_outcome::<R>(slot) };
     // SAFETY: the outcome was taken, and everything above was popped by the joins that pushed it.
     unsafe { head.retire() };

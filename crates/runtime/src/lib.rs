@@ -1,7 +1,8 @@
 //! Fork-join task parallelism by work stealing: the scheduler of Poach.
 //!
-//! Programs use it through the crate `poach`, which re-exports all of it; the examples here say `poach::`, too. The page of `poach` lists what there
-//! is to use for what, and what users of rayon, crossbeam, tokio, chili and Lace will look for.
+//! Programs use it through the crate `poach`, which re-exports all of it; the examples here say
+//! `poach::`, too. The page of `poach` lists what there is to use for what, and what users of
+//! rayon, crossbeam, tokio, chili and Lace will look for.
 //!
 //! ```
 //! # use poach_runtime as poach;
@@ -75,7 +76,8 @@ pub mod topology;
 pub mod trace;
 mod worker;
 
-/// The scheduler's parts that are generic over memory, clock and worker, for `poach-bench`, which runs them in simulated time. No stable interface.
+/// The scheduler's parts that are generic over memory, clock and worker, for `poach-bench`, which
+/// runs them in simulated time. No stable interface.
 #[doc(hidden)]
 pub mod generic {
     pub use crate::shared::victims::{Random, VictimOrder};

@@ -1,7 +1,7 @@
 //! The functions of the crate as methods of a pool: the same, in that pool.
 //!
-//! On one of the pool's own workers each is the plain function. Which thread runs what is called on a thread that is no worker:
-//! [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers).
+//! On one of the pool's own workers each is the plain function. Which thread runs what is called on
+//! a thread that is no worker: [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers).
 
 use std::sync::Arc;
 use std::thread;
@@ -36,8 +36,8 @@ impl ThreadPool {
         self.enter(|| join::join(a, b))
     }
 
-    /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs there,
-    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
+    /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs
+    /// there, if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
     ///
     /// # Panics
     ///
@@ -67,8 +67,8 @@ impl ThreadPool {
         self.enter(|| scope::scope(f))
     }
 
-    /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs there,
-    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
+    /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs
+    /// there, if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
     ///
     /// # Panics
     ///
@@ -194,13 +194,14 @@ impl ThreadPool {
         self.is_here().then(context::current_thread_index).flatten()
     }
 
-    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` on a thread
-    /// that is no worker of this pool.
+    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` on a
+    /// thread that is no worker of this pool.
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
         self.is_here().then(context::current_thread_has_pending_tasks).flatten()
     }
 
-    /// Lets the workers finish everything that was spawned, ends them, and waits for them. Dropping the pool does the same, unless it was [told not to
+    /// Lets the workers finish everything that was spawned, ends them, and waits for them. Dropping
+    /// the pool does the same, unless it was [told not to
     /// wait](crate::ThreadPoolBuilder::join_on_drop).
     ///
     /// A call by one of the pool's own workers does not wait.
@@ -208,11 +209,12 @@ impl ThreadPool {
         self.joins_on_drop = true;
     }
 
-    /// [`shutdown`](ThreadPool::shutdown), but spawned tasks that have not started are dropped. Their
-    /// handles return a [`JoinError`](crate::JoinError) that [is one of cancellation](crate::JoinError::is_cancelled).
+    /// [`shutdown`](ThreadPool::shutdown), but spawned tasks that have not started are dropped.
+    /// Their handles return a [`JoinError`](crate::JoinError) that [is one of
+    /// cancellation](crate::JoinError::is_cancelled).
     ///
-    /// Tasks that have started are finished, with the joins, scopes and broadcasts that they wait for. Tasks that they
-    /// spawn from now on are dropped, too.
+    /// Tasks that have started are finished, with the joins, scopes and broadcasts that they wait
+    /// for. Tasks that they spawn from now on are dropped, too.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -237,10 +239,11 @@ impl ThreadPool {
         self.end(PoolShared::close_now);
     }
 
-    /// What the workers have done until now. Any thread; wait-free; linear in the number of workers.
+    /// What the workers have done until now. Any thread; wait-free; linear in the number of
+    /// workers.
     ///
-    /// The workers go on meanwhile, so numbers of different workers, and of different columns, need not
-    /// belong to one moment. What a task did before its result came to this thread is in.
+    /// The workers go on meanwhile, so numbers of different workers, and of different columns, need
+    /// not belong to one moment. What a task did before its result came to this thread is in.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -265,7 +268,8 @@ impl ThreadPool {
         WorkerThread::with(|local| local.is_some_and(|local| local.shared.serves(self.shared())))
     }
 
-    /// Calls `f` with what this pool's workers share, or with that of the frame that this thread works for.
+    /// Calls `f` with what this pool's workers share, or with that of the frame that this thread
+    /// works for.
     fn here<R>(&self, f: impl FnOnce(&Arc<PoolShared>) -> R) -> R {
         WorkerThread::with(|local| {
             let local = local.filter(|local| local.shared.serves(self.shared()));

@@ -1,9 +1,9 @@
-//! Every tuned constant of the scheduler, with its reason: how often and how long workers look, nap,
-//! rest and hesitate, and how much they take at once.
+//! Every tuned constant of the scheduler, with its reason: how often and how long workers look,
+//! nap, rest and hesitate, and how much they take at once.
 //!
-//! This file is the table. It stands below the modules that use it, so that a constant is changed in
-//! one place, and each is named by what it limits. What is no matter of tuning (the width of a word, the
-//! limit of an interface) stands where it is used.
+//! This file is the table. It stands below the modules that use it, so that a constant is changed
+//! in one place, and each is named by what it limits. What is no matter of tuning (the width of a
+//! word, the limit of an interface) stands where it is used.
 
 use std::time::Duration;
 

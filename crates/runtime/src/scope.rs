@@ -1,8 +1,8 @@
 //! Any number of tasks that may borrow from the frame that opens the scope.
 //!
-//! Four ways to open one: [`scope`] and [`scope_fifo`] make the thread that calls a worker, if it is none, and the `in_place` ones
-//! do not. The tasks run on workers in any case, in last-in-first-out order, or in
-//! the order in which each thread has spawned them.
+//! Four ways to open one: [`scope`] and [`scope_fifo`] make the thread that calls a worker, if it
+//! is none, and the `in_place` ones do not. The tasks run on workers in any case, in
+//! last-in-first-out order, or in the order in which each thread has spawned them.
 
 use std::fmt;
 use std::panic;
@@ -33,11 +33,13 @@ pub struct ScopeFifo<'scope> {
 
 /// Opens a scope, runs `f` in it, and returns `f`'s result once all tasks spawned in it have ended.
 ///
-/// On a worker `f` runs on the calling thread. A thread that is no worker becomes one of the global pool until the scope ends, and runs
-/// tasks of the scope too (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)).
+/// On a worker `f` runs on the calling thread. A thread that is no worker becomes one of the global
+/// pool until the scope ends, and runs tasks of the scope too (see
+/// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)).
 ///
-/// While a worker waits for the scope's tasks, it runs any other task as well, on top of the caller and with every [`Waiting`](crate::Waiting). Such a task
-/// may want a lock that the caller holds. A thread from outside runs only tasks that it has spawned itself.
+/// While a worker waits for the scope's tasks, it runs any other task as well, on top of the caller
+/// and with every [`Waiting`](crate::Waiting). Such a task may want a lock that the caller holds. A
+/// thread from outside runs only tasks that it has spawned itself.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -67,8 +69,9 @@ where
 
 /// [`scope`], with tasks that start in the order in which each thread spawns them.
 ///
-/// A worker runs the tasks of a plain scope youngest first, which suits the cache and keeps the queue short, but lets early tasks wait for late
-/// ones. Here every task goes through a second queue, which has a lock. The lock is free unless a task is being stolen at that moment.
+/// A worker runs the tasks of a plain scope youngest first, which suits the cache and keeps the
+/// queue short, but lets early tasks wait for late ones. Here every task goes through a second
+/// queue, which has a lock. The lock is free unless a task is being stolen at that moment.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -209,9 +212,9 @@ impl<'scope> Scope<'scope> {
 
     /// Spawns a task into the scope. It may spawn others.
     ///
-    /// Allocates nothing for a closure of up to 48 bytes. Wait-free while the worker's queue has room
-    /// and no other worker is hungry. Called on a thread of another pool, or of none, the task goes to
-    /// the pool that opened the scope.
+    /// Allocates nothing for a closure of up to 48 bytes. Wait-free while the worker's queue has
+    /// room and no other worker is hungry. Called on a thread of another pool, or of none, the
+    /// task goes to the pool that opened the scope.
     ///
     /// A task that panics ends only itself; the scope panics with its payload when all have ended.
     #[inline]
@@ -253,10 +256,12 @@ impl<'scope> ScopeFifo<'scope> {
         ScopeFifo { base, fifos }
     }
 
-    /// Spawns a task into the scope, to start after those that this thread has spawned into it before.
+    /// Spawns a task into the scope, to start after those that this thread has spawned into it
+    /// before.
     ///
-    /// Blocking, by a lock that is held for a push or a pop. Called on a thread of another pool, or of
-    /// none, the task goes to the pool that opened the scope, after all that came from outside before.
+    /// Blocking, by a lock that is held for a push or a pop. Called on a thread of another pool, or
+    /// of none, the task goes to the pool that opened the scope, after all that came from
+    /// outside before.
     ///
     /// A task that panics ends only itself; the scope panics with its payload when all have ended.
     pub fn spawn_fifo<F>(&self, task: F)

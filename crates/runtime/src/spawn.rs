@@ -10,14 +10,15 @@ use crate::sleep::Caller;
 use crate::task::value::{Ended, Fresh};
 use crate::worker::current::WorkerThread;
 
-/// Starts a task in the background and returns its handle at once. `f` runs on one of the own threads of the calling worker's pool, or, if the
-/// caller is no worker, of the global pool.
+/// Starts a task in the background and returns its handle at once. `f` runs on one of the own
+/// threads of the calling worker's pool, or, if the caller is no worker, of the global pool.
 ///
-/// The handle can be [joined](JoinHandle::join), awaited and [cancelled](JoinHandle::cancel). If it is dropped, the task runs all the same. Dropping a
-/// pool waits for its tasks; the end of the program does not wait for those of the global pool.
+/// The handle can be [joined](JoinHandle::join), awaited and [cancelled](JoinHandle::cancel). If it
+/// is dropped, the task runs all the same. Dropping a pool waits for its tasks; the end of the
+/// program does not wait for those of the global pool.
 ///
-/// `f` is a closure that computes. It is not a future, and futures that it makes are not polled: async code runs on its own executor, and awaits the
-/// handle.
+/// `f` is a closure that computes. It is not a future, and futures that it makes are not polled:
+/// async code runs on its own executor, and awaits the handle.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -31,9 +32,9 @@ pub fn spawn<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> JoinH
 
 /// [`spawn`], but the task starts after all that this thread has spawned by `spawn_fifo` before.
 ///
-/// Plain tasks of a worker start youngest first. A wait for the handle does not start the task out of turn, unless the wait takes
-/// no other task (with [`Waiting::Sleep`](crate::Waiting::Sleep), or in [`blocking`](crate::blocking())). Takes a lock for the time of a push or
-/// a pop.
+/// Plain tasks of a worker start youngest first. A wait for the handle does not start the task out
+/// of turn, unless the wait takes no other task (with [`Waiting::Sleep`](crate::Waiting::Sleep), or
+/// in [`blocking`](crate::blocking())). Takes a lock for the time of a push or a pop.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -53,8 +54,8 @@ pub fn spawn_fifo<R: Send + 'static>(f: impl FnOnce() -> R + Send + 'static) -> 
     in_current(|shared| spawn_fifo_in(shared, f))
 }
 
-/// [`spawn`] with a priority. The task goes to the pool's common queue, as if it came from outside, where workers take tasks of high priority
-/// first.
+/// [`spawn`] with a priority. The task goes to the pool's common queue, as if it came from outside,
+/// where workers take tasks of high priority first.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -71,8 +72,9 @@ pub fn spawn_at<R: Send + 'static>(
 
 /// [`spawn`] without a handle, for a task that nobody waits for.
 ///
-/// A panic goes to the pool's [panic handler](crate::ThreadPoolBuilder::on_panic), as that of a [`spawn`]ed task does if its handle was dropped
-/// before. Allocates nothing for a closure of up to 48 bytes. Dropping the pool waits for the task;
+/// A panic goes to the pool's [panic handler](crate::ThreadPoolBuilder::on_panic), as that of a
+/// [`spawn`]ed task does if its handle was dropped before. Allocates nothing for a closure of up to
+/// 48 bytes. Dropping the pool waits for the task;
 /// [`shutdown_now`](crate::ThreadPool::shutdown_now) drops it if it has not started.
 ///
 /// ```
@@ -89,7 +91,8 @@ pub fn spawn_at<R: Send + 'static>(
 ///
 /// # Panics
 ///
-/// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped and its workers have ended.
+/// As [`spawn`]: in a process forked since the pool was made, or if the pool was dropped and its
+/// workers have ended.
 pub fn spawn_detached(f: impl FnOnce() + Send + 'static) {
     in_current(|shared| spawn_detached_in(shared, f));
 }

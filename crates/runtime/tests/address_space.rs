@@ -1,4 +1,5 @@
-//! A pool where address space is scarce. A small program of its own, since the program takes address space, too.
+//! A pool where address space is scarce. A small program of its own, since the program takes
+//! address space, too.
 
 #![forbid(unsafe_code)]
 // A process is started, with a limit that a shell sets; Miri starts none.
@@ -40,7 +41,8 @@ fn fib(n: u64) -> u64 {
 
 #[test]
 fn a_pool_reserves_less_where_there_is_less() {
-    // By default such a pool would reserve 1.5 GB, with the call stacks, and as much again for what the threads allocate.
+    // By default such a pool would reserve 1.5 GB, with the call stacks, and as much again for what
+    // the threads allocate.
     within(2 << 20, "a_pool_reserves_less_where_there_is_less", || {
         let pool = ThreadPool::builder().num_threads(64).build().unwrap();
         assert_eq!(pool.install(|| fib(20)), 6765);
@@ -76,7 +78,8 @@ fn small(kib: u64, workers: usize, test: &str) {
     }
 }
 
-// The C library reserves 64 MiB for what a thread allocates, if it can. So the threads that start first would take what the last ones need.
+// The C library reserves 64 MiB for what a thread allocates, if it can. So the threads that start
+// first would take what the last ones need.
 
 #[test]
 fn two_workers_start_in_40_mb() {

@@ -6,13 +6,13 @@
 //! ```
 //!
 //! A tree is walked once before, so that it is in the kernel's caches. Beside each engine's seconds
-//! stands the median, over the rounds, of its time over the last engine's in that round, and between
-//! which of those ratios the true median lies, 19 times of 20: what differs by less than a round does from
-//! the next still shows there.
+//! stands the median, over the rounds, of its time over the last engine's in that round, and
+//! between which of those ratios the true median lies, 19 times of 20: what differs by less than a
+//! round does from the next still shows there.
 //!
-//! With `--no-disk` the tree is made up as it is walked and no call reaches the kernel: what is left
-//! is the walk's own work and the engine's, which a real tree hides behind ten times as much of the
-//! kernel's.
+//! With `--no-disk` the tree is made up as it is walked and no call reaches the kernel: what is
+//! left is the walk's own work and the engine's, which a real tree hides behind ten times as much
+//! of the kernel's.
 
 use std::ffi::CStr;
 use std::io;
@@ -84,8 +84,9 @@ fn median(samples: &mut [f64]) -> f64 {
     samples[samples.len() / 2]
 }
 
-/// Between which of these sorted samples the median of what they are samples of lies with a chance of
-/// 95 in 100: each is as likely above it as below, and 1.96 deviations of that count are left out.
+/// Between which of these sorted samples the median of what they are samples of lies with a chance
+/// of 95 in 100: each is as likely above it as below, and 1.96 deviations of that count are left
+/// out.
 fn interval(sorted: &[f64]) -> (f64, f64) {
     let count = sorted.len() as f64;
     let away = (count / 2.0 - 0.98 * count.sqrt()).floor().max(0.0) as usize;

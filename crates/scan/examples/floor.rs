@@ -1,14 +1,17 @@
-//! The least that a walk of a tree can do on Linux: threads that read directories and ask the kernel about each entry, and add up.
+//! The least that a walk of a tree can do on Linux: threads that read directories and ask the
+//! kernel about each entry, and add up.
 //!
 //! ```text
 //! cargo run --release -p poach-scan --example floor -- DIR [THREADS] [statx|stat|names]
 //! ```
 //!
-//! Nothing is kept, nothing is said of what cannot be read but that it could not, and whatever fails ends the walk. `statx` asks
-//! `statx` for links and blocks only, `stat` asks `newfstatat`, `names` asks for nothing but names and kinds. A directory
-//! is asked by the handle that is open anyway. The threads share one stack behind a lock.
+//! Nothing is kept, nothing is said of what cannot be read but that it could not, and whatever
+//! fails ends the walk. `statx` asks `statx` for links and blocks only, `stat` asks `newfstatat`,
+//! `names` asks for nothing but names and kinds. A directory is asked by the handle that is open
+//! anyway. The threads share one stack behind a lock.
 //!
-//! A file with n names counts an n-th of its bytes with each, so the sum is right if all of its names are below DIR.
+//! A file with n names counts an n-th of its bytes with each, so the sum is right if all of its
+//! names are below DIR.
 
 #[cfg(target_os = "linux")]
 use anyhow::Context as _;

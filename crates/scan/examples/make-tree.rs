@@ -4,11 +4,11 @@
 //! cargo run --release -p poach-scan --example make-tree -- DIR [ENTRIES] [SEED]
 //! ```
 //!
-//! The shape is that of a home directory full of source trees: of 1,000 entries 185 are directories,
-//! 16 symbolic links, the rest files. Each directory hangs below a random earlier one, so most are
-//! small and near the root while a few hold thousands of entries or lie dozens of levels deep. One
-//! file in fifty is one more name of the file made before it (a hard link). Most files are holes with
-//! a size, one in four holds real bytes.
+//! The shape is that of a home directory full of source trees: of 1,000 entries 185 are
+//! directories, 16 symbolic links, the rest files. Each directory hangs below a random earlier one,
+//! so most are small and near the root while a few hold thousands of entries or lie dozens of
+//! levels deep. One file in fifty is one more name of the file made before it (a hard link). Most
+//! files are holes with a size, one in four holds real bytes.
 
 use std::fs::{self, File};
 use std::io::Write;

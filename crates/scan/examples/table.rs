@@ -1,12 +1,14 @@
-//! The table of Phanes, part 4, for any directory: what is in it, and how long each engine takes to find out, cold and warm.
+//! The table of Phanes, part 4, for any directory: what is in it, and how long each engine takes to
+//! find out, cold and warm.
 //!
 //! ```text
 //! cargo run --release -p poach-scan --example table -- DIR [ROUNDS] [--cold]
 //! ```
 //!
-//! Warm is the median of the rounds, which go through the engines in turn, after one walk that is not counted. With `--cold`
-//! each engine walks once more after the kernel's caches were dropped, which wants root, and slows the whole machine; without
-//! it that column is empty. GB are 1,000,000,000 bytes on disk.
+//! Warm is the median of the rounds, which go through the engines in turn, after one walk that is
+//! not counted. With `--cold` each engine walks once more after the kernel's caches were dropped,
+//! which wants root, and slows the whole machine; without it that column is empty. GB are
+//! 1,000,000,000 bytes on disk.
 
 use std::fs;
 use std::path::PathBuf;

@@ -78,8 +78,9 @@ impl Control {
         progress
     }
 
-    /// The bytes of the path of a directory that was visited lately; empty before the first. Asks a worker for the next one, so
-    /// that it costs the walk nothing where nobody looks. From any thread; a lock is held while a path is copied.
+    /// The bytes of the path of a directory that was visited lately; empty before the first. Asks a
+    /// worker for the next one, so that it costs the walk nothing where nobody looks. From any
+    /// thread; a lock is held while a path is copied.
     pub fn path(&self) -> Vec<u8> {
         self.asked.fetch_or(PATH, Ordering::Relaxed);
         self.path.lock().unwrap_or_else(PoisonError::into_inner).clone()

@@ -13,15 +13,16 @@
 //!
 //! Every entry at or below the given paths once, whatever it is, and never what a symbolic link
 //! points to. Sizes are those of `du`: a directory has a size of its own, a symbolic link too; a
-//! file with several names (hard links) is as many entries but takes its bytes once, and a path that
-//! lies within another given path is counted there. What cannot be read is listed in
+//! file with several names (hard links) is as many entries but takes its bytes once, and a path
+//! that lies within another given path is counted there. What cannot be read is listed in
 //! [`Scan::errors`], and everything else is counted still.
 //!
 //! # Limits
 //!
 //! 4,294,967,294 directories; 1,024 threads; as many entries as memory holds, at 24 bytes and its
-//! name for one that is kept and 64 for a directory. The depth of a tree has no limit on Linux: no path is built, no call
-//! recurses, and the number of directories that are open at a time is bounded.
+//! name for one that is kept and 64 for a directory. The depth of a tree has no limit on Linux: no
+//! path is built, no call recurses, and the number of directories that are open at a time is
+//! bounded.
 #![doc = include_str!("readme.md")]
 
 use std::num::NonZeroUsize;
@@ -67,27 +68,32 @@ pub const MAX_THREADS: usize = 1024;
 pub struct Options {
     /// Who shares the work among the threads.
     pub engine: Engine,
-    /// How many threads. If not said, as many as the system offers to this process and, with the `split` engine on Linux, more
-    /// while these wait for a disk. The `sequential` engine has one whatever is said.
+    /// How many threads. If not said, as many as the system offers to this process and, with the
+    /// `split` engine on Linux, more while these wait for a disk. The `sequential` engine has
+    /// one whatever is said.
     pub threads: Option<NonZeroUsize>,
-    /// Whether to leave out directories on another file system than the path they were found under.
+    /// Whether to leave out directories on another file system than the path they were found
+    /// under.
     pub one_file_system: bool,
     /// Whether to scan what a given path points to if it is a symbolic link.
     pub follow_paths: bool,
     /// Whether the tree is to hold every file, and not only the directories.
     pub keep_files: bool,
-    /// Whether the tree is to hold times, modes and owners of what it holds: 18 bytes more an entry.
+    /// Whether the tree is to hold times, modes and owners of what it holds: 18 bytes more an
+    /// entry.
     pub keep_facts: bool,
-    /// Whether to ask for no sizes, but for names and kinds alone, which directories hold themselves: the fastest way to count.
-    /// Sizes, times and owners are 0 then, and each name of a file that has several counts.
+    /// Whether to ask for no sizes, but for names and kinds alone, which directories hold
+    /// themselves: the fastest way to count. Sizes, times and owners are 0 then, and each name
+    /// of a file that has several counts.
     pub without_sizes: bool,
     /// Which entries count.
     pub choice: Option<Arc<choice::Choice>>,
-    /// How many bytes the tree may take, in all threads together; no limit, if not said. What is found once they are used up is
-    /// counted in the totals and in the sums of the directory that it lies in, and has no entry of its own: files, and
-    /// directories with all that is in them. [`Node::is_summed`] says of which directories that is so. Names of files that
-    /// have several are kept nevertheless, and what waits to be visited is not counted. A listener is told of the nearest
-    /// directory that is kept in place of one that is not.
+    /// How many bytes the tree may take, in all threads together; no limit, if not said. What is
+    /// found once they are used up is counted in the totals and in the sums of the directory
+    /// that it lies in, and has no entry of its own: files, and directories with all that is
+    /// in them. [`Node::is_summed`] says of which directories that is so. Names of files that
+    /// have several are kept nevertheless, and what waits to be visited is not counted. A listener
+    /// is told of the nearest directory that is kept in place of one that is not.
     pub memory: Option<u64>,
     /// How many directories may be held open at a time, beside those being read; as many as the
     /// process's limit comfortably allows, if not said. Zero is slow but works.
@@ -204,8 +210,9 @@ pub struct Scan {
     pub engine: Engine,
     /// How many threads worked: the most at a time.
     pub threads: usize,
-    /// What the runtime's workers counted; of the `split` engine alone, and not if there was no directory. Where more
-    /// threads came to help, it is what they all counted while they were there.
+    /// What the runtime's workers counted; of the `split` engine alone, and not if there was no
+    /// directory. Where more threads came to help, it is what they all counted while they were
+    /// there.
     pub stats: Option<poach_runtime::Stats>,
     /// What files have in common, once [`Scan::count_shared_once`] has counted it once.
     pub shared: Option<Shared>,

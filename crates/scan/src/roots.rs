@@ -1,16 +1,16 @@
-//! The paths that a user gives: what they name, which of them are the same or lie within each other,
-//! and what they add up to in the end.
+//! The paths that a user gives: what they name, which of them are the same or lie within each
+//! other, and what they add up to in the end.
 //!
 //! Two directories are the same if device and inode agree. Whether one lies within another is found
 //! out by the walk itself, which knows both numbers of each directory that it opens: it leaves a
 //! directory that is a root to that root, and [`tree::build`](crate::tree::build) hangs the root
-//! where it was found. So a link, a bind mount or a `..` on the way cannot make anything count twice,
-//! and a root on another file system counts where `--one-file-system` keeps the walk from it. A file
-//! lies within another path if the walk has read the directory that it is in.
+//! where it was found. So a link, a bind mount or a `..` on the way cannot make anything count
+//! twice, and a root on another file system counts where `--one-file-system` keeps the walk from
+//! it. A file lies within another path if the walk has read the directory that it is in.
 //!
 //! A mount point below a root, whose device is mounted elsewhere too, is looked up beforehand: the
-//! walk reads it at the first path that leads to it, and [`tree::build`](crate::tree::build) hangs it
-//! at the one that comes first in byte order.
+//! walk reads it at the first path that leads to it, and [`tree::build`](crate::tree::build) hangs
+//! it at the one that comes first in byte order.
 //!
 //! Gathering takes constant time a path, and ends when the scan is asked to.
 

@@ -138,9 +138,9 @@ pub(crate) fn open_given<S: Sys>(sys: &S, path: &CStr, follow: bool) -> io::Resu
 }
 
 impl Scan {
-    /// Counts blocks that several files have in common once, at the file whose path comes first, and
-    /// says what that was in [`Scan::shared`]. On Linux; elsewhere, and on file systems without
-    /// `FIEMAP`, nobody says where a file lies.
+    /// Counts blocks that several files have in common once, at the file whose path comes first,
+    /// and says what that was in [`Scan::shared`]. On Linux; elsewhere, and on file systems
+    /// without `FIEMAP`, nobody says where a file lies.
     ///
     /// Opens each file that takes bytes, which has what was written to it written to its disk. For
     /// a scan that has [kept its files](crate::Options::keep_files) and is as it was made. Once

@@ -1,12 +1,13 @@
 //! The tree that a scan leaves behind, held by index in arenas.
 //!
 //! Each worker writes into an [`Arena`] of its own, so that nothing is shared while the walk runs:
-//! an [`Entry`] of 24 bytes for what is kept (and [`Facts`] of 18 if they are asked for), its name in one string of bytes, and a [`Listing`] for
-//! each directory that was read. A directory's entries are written by the one worker that reads it
-//! and while it reads nothing else, so they lie in one stretch. When the walk is done [`build()`] turns
-//! the listings into [`Directory`]s of 40 bytes, links them, and sums them up from the leaves. So an
-//! entry takes at most 64 bytes beside its name without its facts, and a file that nobody asks about
-//! takes none; with facts a file takes 42 and a directory 82.
+//! an [`Entry`] of 24 bytes for what is kept (and [`Facts`] of 18 if they are asked for), its name
+//! in one string of bytes, and a [`Listing`] for each directory that was read. A directory's
+//! entries are written by the one worker that reads it and while it reads nothing else, so they lie
+//! in one stretch. When the walk is done [`build()`] turns the listings into [`Directory`]s of 40
+//! bytes, links them, and sums them up from the leaves. So an entry takes at most 64 bytes beside
+//! its name without its facts, and a file that nobody asks about takes none; with facts a file
+//! takes 42 and a directory 82.
 //!
 //! Nothing here recurses: a tree may be as deep as memory allows.
 
@@ -35,7 +36,8 @@ pub use renew::RenewError;
 /// One entry: its name's place and kind in one word, and its sizes.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then [`SPENT`], [`UNREAD`], [`GONE`] and [`SUMMED`].
+    /// The name's offset in the arena's `names` in the lower 48 bits, then [`Kind`], then
+    /// [`SPENT`], [`UNREAD`], [`GONE`] and [`SUMMED`].
     name: u64,
     /// Bytes; of a directory, once built, with all that is in it.
     apparent: u64,
@@ -87,7 +89,8 @@ pub(crate) struct Arena {
     /// Names, each ended by a NUL.
     names: Vec<u8>,
     listings: Vec<Listing>,
-    /// Of each entry, if they are kept: of a directory once it is built. And those of the listed directories.
+    /// Of each entry, if they are kept: of a directory once it is built. And those of the listed
+    /// directories.
     facts: Vec<Facts>,
     listed: Vec<Facts>,
     keep_facts: bool,
@@ -112,8 +115,8 @@ impl Arena {
         self.entries.len()
     }
 
-    /// How many bytes the finished tree takes for what is kept, with the room that vectors keep to grow and what is summed up
-    /// at the end.
+    /// How many bytes the finished tree takes for what is kept, with the room that vectors keep to
+    /// grow and what is summed up at the end.
     pub(crate) fn bytes(&self) -> u64 {
         let facts = if self.keep_facts { size_of::<Facts>() } else { 0 };
         let entries = self.entries.len() * (size_of::<Entry>() + facts);
@@ -203,7 +206,8 @@ pub struct Tree {
     arenas: Vec<Arena>,
     directories: Vec<Directory>,
     roots: Vec<Place>,
-    /// Whether files are shown; if not, some may be kept all the same, for they have several names.
+    /// Whether files are shown; if not, some may be kept all the same, for they have several
+    /// names.
     keep_files: bool,
     /// The names of files that have several, by entry.
     links: Vec<HardLink>,
@@ -258,8 +262,8 @@ impl Tree {
         self.roots.iter().map(|&place| Node { tree: self, place })
     }
 
-    /// The entry that [`Node::id`] was asked of; none, if it was taken out or replaced since. Of another tree's entry: some entry of this
-    /// one, or none. Constant time.
+    /// The entry that [`Node::id`] was asked of; none, if it was taken out or replaced since. Of
+    /// another tree's entry: some entry of this one, or none. Constant time.
     pub fn node(&self, NodeId(place): NodeId) -> Option<Node<'_>> {
         let entries = &self.arenas.get(place.entry.arena())?.entries;
         let is_directory = |index| {
@@ -278,8 +282,8 @@ impl Tree {
         self.directories.len() - self.gone
     }
 
-    /// The entry at the end of these names: the given path, as [`roots`](Self::roots) have it, and the names below it. Linear in
-    /// what the directories on the way hold.
+    /// The entry at the end of these names: the given path, as [`roots`](Self::roots) have it, and
+    /// the names below it. Linear in what the directories on the way hold.
     pub fn find(&self, names: &[impl AsRef<[u8]>]) -> Option<Node<'_>> {
         let (first, others) = names.split_first()?;
         let root = self.roots().find(|root| root.name() == first.as_ref())?;
@@ -307,8 +311,8 @@ impl Tree {
         }
     }
 
-    /// The path of something that a [`Visitor`](crate::Visitor) was told of, beginning with a path as it was given.
-    /// Linear in the depth.
+    /// The path of something that a [`Visitor`](crate::Visitor) was told of, beginning with a path
+    /// as it was given. Linear in the depth.
     pub fn path_within(&self, within: Within, name: &[u8]) -> Vec<u8> {
         let directory = self.bases.directory(within.0);
         match self.directories.get(directory as usize) {
@@ -317,8 +321,8 @@ impl Tree {
         }
     }
 
-    /// The way to something that a [`Visitor`](crate::Visitor) was told of: the given path, and the names of the directories
-    /// below it. Nothing for a given path itself.
+    /// The way to something that a [`Visitor`](crate::Visitor) was told of: the given path, and the
+    /// names of the directories below it. Nothing for a given path itself.
     pub(crate) fn way(&self, within: Within) -> Vec<&CStr> {
         let mut names = Vec::new();
         let mut above = self.bases.directory(within.0);
@@ -447,8 +451,8 @@ impl<'t> Node<'t> {
         self.tree.entry(self.place.entry).name & UNREAD != 0
     }
 
-    /// Whether it is a directory that holds more than the tree has entries for, as [`Options::memory`](crate::Options) was used
-    /// up: its sums are those of everything.
+    /// Whether it is a directory that holds more than the tree has entries for, as
+    /// [`Options::memory`](crate::Options) was used up: its sums are those of everything.
     pub fn is_summed(&self) -> bool {
         self.tree.entry(self.place.entry).name & SUMMED != 0
     }

@@ -1,13 +1,14 @@
-//! What a walk tells of each entry to whoever listens: the way in which several reports and documents are
-//! fed by one walk.
+//! What a walk tells of each entry to whoever listens: the way in which several reports and
+//! documents are fed by one walk.
 
 use crate::id::Id;
 use crate::sys::Meta;
 
 /// Is told of each entry that counts, once.
 ///
-/// Each worker tells a part of its own, so nothing is shared while the walk runs. Names of files that have several
-/// (hard links) are told last, by the calling thread, because only then is it known which of them bears the size.
+/// Each worker tells a part of its own, so nothing is shared while the walk runs. Names of files
+/// that have several (hard links) are told last, by the calling thread, because only then is it
+/// known which of them bears the size.
 pub trait Visitor: Sync {
     /// What one worker has collected.
     type Part: Send;
@@ -48,8 +49,8 @@ impl Seen<'_> {
     }
 }
 
-/// A directory of the walk, or nothing above a given path. [`Tree::path_within`](crate::Tree::path_within)
-/// says where it lies.
+/// A directory of the walk, or nothing above a given path.
+/// [`Tree::path_within`](crate::Tree::path_within) says where it lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Within(pub(crate) Id);
 

@@ -104,7 +104,8 @@ pub(crate) struct Worker<S: Sys, V: Visitor> {
     /// Directories of the directory being read: their names, and where each begins.
     names: Vec<u8>,
     children: Vec<(u32, Id)>,
-    /// The path of the directory being read below its root, if the choice wants it, with an entry's name at its end.
+    /// The path of the directory being read below its root, if the choice wants it, with an
+    /// entry's name at its end.
     path: Vec<u8>,
 }
 
@@ -249,7 +250,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         path
     }
 
-    /// The path of something in a directory that has no entry, or of that directory if the name is empty.
+    /// The path of something in a directory that has no entry, or of that directory if the name is
+    /// empty.
     #[cold]
     fn path_of_summed(&self, task: &Task<'a, S>, name: &[u8]) -> Option<Vec<u8>> {
         if !task.is_summed() {
@@ -512,7 +514,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         self.options.one_file_system && self.is_mounted(task, meta)
     }
 
-    /// Who reads a directory, where several paths may lead to it; notes which of the files given by path it holds.
+    /// Who reads a directory, where several paths may lead to it; notes which of the files given by
+    /// path it holds.
     #[cold]
     fn claim(&self, found: &mut Findings, task: &Task<'a, S>, meta: &Meta) -> Claim {
         let identity = (meta.device, meta.inode);
@@ -536,7 +539,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
     }
 }
 
-/// Whether an entry is there and, if it is known to be no directory, may count, by what is known of its kind.
+/// Whether an entry is there and, if it is known to be no directory, may count, by what is known of
+/// its kind.
 #[cold]
 fn admits(
     choice: &Choice,

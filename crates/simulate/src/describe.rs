@@ -1,7 +1,8 @@
 //! Description files: what a machine looks like and what its accesses cost, as JSON.
 //!
-//! All times are nanoseconds. Levels stand from the inside out; each consists of `size` groups of the level before it (of
-//! processors, in the first). The product of the sizes is the number of processors.
+//! All times are nanoseconds. Levels stand from the inside out; each consists of `size` groups of
+//! the level before it (of processors, in the first). The product of the sizes is the number of
+//! processors.
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -44,7 +45,8 @@ pub struct Description {
     /// Threads that sleep.
     #[serde(default)]
     pub threads: Threads,
-    /// Whether a modified line stays with its owner when it is read (MOESI), so that the next reader gets it from there.
+    /// Whether a modified line stays with its owner when it is read (MOESI), so that the next
+    /// reader gets it from there.
     #[serde(default)]
     pub owned_state: bool,
     /// By which share of its latency a transfer varies, up and down, at random.
@@ -61,7 +63,8 @@ pub struct ProcessorCosts {
     /// Lines that the buffer's stores ask for at once. 1: each store waits for the one before it.
     #[serde(default = "alone")]
     pub store_misses: usize,
-    /// Lines that are asked for ahead of a processor that goes from line to neighbouring line. 0: none.
+    /// Lines that are asked for ahead of a processor that goes from line to neighbouring line. 0:
+    /// none.
     #[serde(default)]
     pub prefetch: usize,
     /// Lines in the private cache.
@@ -112,10 +115,12 @@ pub struct MemoryCosts {
     /// What handing out one more copy of a shared line takes.
     #[serde(default)]
     pub copy: f64,
-    /// The share of a transfer's latency that a request which had to queue for the line still takes.
+    /// The share of a transfer's latency that a request which had to queue for the line still
+    /// takes.
     #[serde(default = "one")]
     pub queued: f64,
-    /// The share of a transfer's latency for which the cache that gives a line up still writes to it: until the request has come there.
+    /// The share of a transfer's latency for which the cache that gives a line up still writes to
+    /// it: until the request has come there.
     #[serde(default)]
     pub kept: f64,
 }
@@ -272,7 +277,8 @@ impl Description {
         serde_json::to_string_pretty(self).unwrap_or_default()
     }
 
-    /// The same machine with more or fewer groups of its outermost level, so that it has at least `processors`.
+    /// The same machine with more or fewer groups of its outermost level, so that it has at least
+    /// `processors`.
     ///
     /// # Errors
     ///

@@ -1,8 +1,9 @@
 //! A memory that charges for each access: queues' own source on machines that one does not have.
 //!
-//! [`Coherent`] is a [`Memory`](poach_memory::Memory) in simulated time. Whatever is generic over `Memory` runs on it
-//! unchanged, on as many simulated processors as a [`Description`] has, on one thread of the system. A [`Simulation`] says
-//! how long everything took, and which words cost the most.
+//! [`Coherent`] is a [`Memory`](poach_memory::Memory) in simulated time. Whatever is generic over
+//! `Memory` runs on it unchanged, on as many simulated processors as a [`Description`] has, on one
+//! thread of the system. A [`Simulation`] says how long everything took, and which words cost the
+//! most.
 //!
 //! ```
 //! use poach_simulate::{Coherent, Description, Simulation, now};
@@ -42,34 +43,40 @@
 //!
 //! # Order
 //!
-//! Virtual threads are coroutines. Each step is an *event* with a time: a thread's next access, or the start of the drain of a
-//! processor's oldest store. Events happen in the order of their times; where two have one time, the lower processor is
-//! first, and a drain precedes an access. What an event changes (a value, a line's owner, a queue) it changes at once, and
-//! the time that it takes is added to the clock of whoever waits for it. So all accesses have one order, which is total store
-//! order, and one description, seed and program have one result. A thread runs on without a switch for as long as its
-//! clock is the least; events of store buffers are handled in place.
+//! Virtual threads are coroutines. Each step is an *event* with a time: a thread's next access, or
+//! the start of the drain of a processor's oldest store. Events happen in the order of their times;
+//! where two have one time, the lower processor is first, and a drain precedes an access. What an
+//! event changes (a value, a line's owner, a queue) it changes at once, and the time that it takes
+//! is added to the clock of whoever waits for it. So all accesses have one order, which is total
+//! store order, and one description, seed and program have one result. A thread runs on without a
+//! switch for as long as its clock is the least; events of store buffers are handled in place.
 //!
-//! The seed varies the transfers by up to `jitter` of their latency, and the first instants of threads, so that processors do not
-//! move in lockstep by accident. Several seeds show how far a result depends on such accidents.
+//! The seed varies the transfers by up to `jitter` of their latency, and the first instants of
+//! threads, so that processors do not move in lockstep by accident. Several seeds show how far a
+//! result depends on such accidents.
 //!
 //! # What is not modelled
 //!
-//! - Processors execute in order: a load that misses waits, and no other load overlaps it, but for what `prefetch` asks for ahead.
-//!   There is no speculation.
-//! - Only words, pointers, cells, fences and waiting cost. Plain fields, `Arc` counts, the allocator and arithmetic do not, but
-//!   for the share of them that the measured costs of an access contain.
-//! - The last-level caches have no bound, no associativity and no port; interconnects have links, but no routes.
-//! - Each virtual thread has its processor for itself: no operating system, no preemption, no frequency changes, no page
-//!   faults, no translation misses.
-//! - Where words lie depends on the allocator. Queues pad what they write often, so it matters little; but two words that happen
-//!   to share a line in one run may not in another, if they are parts of small allocations. `tests/deterministic.rs` shows
-//!   equal results where objects are aligned to lines.
+//! - Processors execute in order: a load that misses waits, and no other load overlaps it, but for
+//!   what `prefetch` asks for ahead. There is no speculation.
+//! - Only words, pointers, cells, fences and waiting cost. Plain fields, `Arc` counts, the
+//!   allocator and arithmetic do not, but for the share of them that the measured costs of an
+//!   access contain.
+//! - The last-level caches have no bound, no associativity and no port; interconnects have links,
+//!   but no routes.
+//! - Each virtual thread has its processor for itself: no operating system, no preemption, no
+//!   frequency changes, no page faults, no translation misses.
+//! - Where words lie depends on the allocator. Queues pad what they write often, so it matters
+//!   little; but two words that happen to share a line in one run may not in another, if they are
+//!   parts of small allocations. `tests/deterministic.rs` shows equal results where objects are
+//!   aligned to lines.
 //!
 //! # Why a crate of its own
 //!
-//! `poach-check`'s machine has no time: it enumerates orders, keeps every access undoable, and bounds threads (8), words and
-//! operations (250). This one runs one order, millions of accesses of it, on up to 1,024 processors. All that they would share is
-//! the coroutines, which are the crate `corosensei` in both.
+//! `poach-check`'s machine has no time: it enumerates orders, keeps every access undoable, and
+//! bounds threads (8), words and operations (250). This one runs one order, millions of accesses of
+//! it, on up to 1,024 processors. All that they would share is the coroutines, which are the crate
+//! `corosensei` in both.
 #![doc = include_str!("readme.md")]
 
 mod describe;

@@ -1,8 +1,9 @@
 //! Cache lines: who holds them, who waits for them, and over which links they go.
 //!
-//! A request is decided at the instant at which it is made. It changes the line's holders at once, and says when the line
-//! will be there. Requests for one line that arrive while it is on its way queue behind it (`free`); copies of a line that is
-//! shared already are handed out side by side, each a little later than the one before (`copy`).
+//! A request is decided at the instant at which it is made. It changes the line's holders at once,
+//! and says when the line will be there. Requests for one line that arrive while it is on its way
+//! queue behind it (`free`); copies of a line that is shared already are handed out side by side,
+//! each a little later than the one before (`copy`).
 
 use std::collections::{HashMap, VecDeque};
 use std::hash::{BuildHasherDefault, Hasher};
@@ -45,7 +46,8 @@ struct Line {
     /// Who had it alone before, and until when the request has not come there.
     left: u16,
     leaves: Time,
-    /// Who had copies that have to go, and until when they are read all the same, with what was in them.
+    /// Who had copies that have to go, and until when they are read all the same, with what was in
+    /// them.
     stale: Set,
     fresh: Time,
 }
@@ -86,7 +88,8 @@ pub(crate) struct Lines {
     jitter: f64,
     owned_state: bool,
     capacity: usize,
-    /// Lines that are asked for ahead, the numbers of the lines that each processor came to last, and those on their way to it.
+    /// Lines that are asked for ahead, the numbers of the lines that each processor came to last,
+    /// and those on their way to it.
     ahead: usize,
     recent: Vec<VecDeque<usize>>,
     arriving: Vec<Vec<(usize, Time)>>,
@@ -184,7 +187,8 @@ impl Lines {
         Fetch { done: ready.max(now), hit: ready <= now, ..Fetch::default() }
     }
 
-    /// A processor has come to a line that it did not have: asks for those that follow, if it has come to one beside it before.
+    /// A processor has come to a line that it did not have: asks for those that follow, if it has
+    /// come to one beside it before.
     fn ask_ahead(&mut self, processor: usize, address: usize, now: Time, alone: bool) {
         /// So many streams are noticed at once, and so many lines of them may be on their way.
         const STREAMS: usize = 8;
@@ -298,8 +302,9 @@ impl Lines {
                 if !shared {
                     self.leaves(index, owner, start, fetch.done);
                 }
-                // The first reader takes the line out of its modified state; with an owned state, or once that is
-                // done, the owner hands out copies one after another.
+                // The first reader takes the line out of its modified state; with an owned state,
+                // or once that is done, the owner hands out copies one after
+                // another.
                 self.all[index].free = if shared { start + self.copy } else { fetch.done };
                 if self.owned_state { at } else { Home::Shared }
             }
@@ -403,7 +408,8 @@ impl Lines {
         start + self.varied(latency)
     }
 
-    /// Waits for the links that a line goes over, from group to group below `level`, and keeps them busy.
+    /// Waits for the links that a line goes over, from group to group below `level`, and keeps them
+    /// busy.
     fn cross(&mut self, to: usize, from: usize, level: usize, start: Time) -> Time {
         let mut begin = start;
         for inner in 0..level {

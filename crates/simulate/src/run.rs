@@ -249,7 +249,8 @@ impl Run {
         }
     }
 
-    /// The running thread's access, whose turn it is; `None` if its clock has moved and it must look again.
+    /// The running thread's access, whose turn it is; `None` if its clock has moved and it must
+    /// look again.
     #[inline]
     fn perform(&mut self, slots: &mut [Slot], op: Op, place: Place) -> Option<Turn> {
         let (costs, current) = (self.costs, self.current);
@@ -526,8 +527,9 @@ impl Run {
         }
     }
 
-    /// While a store waits for its line, the lines of the stores behind it are asked for, too. Stores become visible in their
-    /// order all the same, and a line that is lost before its store's turn is asked for again.
+    /// While a store waits for its line, the lines of the stores behind it are asked for, too.
+    /// Stores become visible in their order all the same, and a line that is lost before its
+    /// store's turn is asked for again.
     fn ask_ahead(&mut self, processor: usize, at: Time) {
         let it = &mut self.processors[processor];
         let mut left = self.costs.store_misses - 1;

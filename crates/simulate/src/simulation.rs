@@ -1,4 +1,5 @@
-//! Simulations: virtual threads on the processors of a machine, from their start to the account of what it cost.
+//! Simulations: virtual threads on the processors of a machine, from their start to the account of
+//! what it cost.
 
 use thiserror::Error;
 
@@ -129,7 +130,8 @@ impl Simulation {
         self
     }
 
-    /// Puts all memory at the node of `processor`, rather than at that of the first processor to touch it.
+    /// Puts all memory at the node of `processor`, rather than at that of the first processor to
+    /// touch it.
     pub fn central(&mut self, processor: usize) -> &mut Self {
         self.central = Some(processor);
         self
@@ -151,7 +153,8 @@ impl Simulation {
     /// # Errors
     ///
     /// [`Failure`]. What the threads own is leaked if one of them panics or the limit is reached.
-    /// A thread that is then in a destructor which a panic runs stays there: [`std::thread::panicking`] is true from then on.
+    /// A thread that is then in a destructor which a panic runs stays there:
+    /// [`std::thread::panicking`] is true from then on.
     pub fn run(self) -> Result<Outcome, Failure> {
         self.check()?;
         let mut run = Run::new(&self.description, self.seed);

@@ -1,5 +1,5 @@
-//! The guide's pages: `cargo test --doc -p poach-guide` compiles and runs every snippet of Rust in them, and
-//! `cargo xtask guide` every command.
+//! The guide's pages: `cargo test --doc -p poach-guide` compiles and runs every snippet of Rust in
+//! them, and `cargo xtask guide` every command.
 //!
 //! A page is a file of `pages/` and a line in `pages/SUMMARY.md` and here.
 

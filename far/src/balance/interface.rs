@@ -34,7 +34,8 @@ pub struct Policy {
     pub seed: u64,
     /// For tests that must fail.
     pub waves: Waves,
-    /// For tests that must fail: a checkpoint may come before anything was done since the last one.
+    /// For tests that must fail: a checkpoint may come before anything was done since the last
+    /// one.
     pub hasty: bool,
 }
 
@@ -99,7 +100,8 @@ pub trait Local {
     /// Whether no task waits here and none runs.
     fn is_idle(&self) -> bool;
 
-    /// Whether it has use for tasks of other ranks: when it is idle, and when what runs here waits for other ranks.
+    /// Whether it has use for tasks of other ranks: when it is idle, and when what runs here waits
+    /// for other ranks.
     fn is_hungry(&self) -> bool {
         self.is_idle()
     }
@@ -112,8 +114,9 @@ pub trait Local {
     /// Whether none runs. Asked while the rank is paused.
     fn is_still(&self) -> bool;
 
-    /// Up to half of what waits, in at most so many parcels of at most so many bytes each. Or later: a rank that may not encode tasks now
-    /// notes that some are wanted, and is polled again.
+    /// Up to half of what waits, in at most so many parcels of at most so many bytes each. Or
+    /// later: a rank that may not encode tasks now notes that some are wanted, and is polled
+    /// again.
     ///
     /// # Errors
     ///
@@ -145,8 +148,9 @@ pub trait Local {
         Err(Failure::Unreadable { rank: from, from, message })
     }
 
-    /// How many tasks wait here, and all of them and what was found here so far, encoded. Called while the rank is paused and still. `None` if it
-    /// comes later, by [`saved_here`](super::Balancer::saved_here).
+    /// How many tasks wait here, and all of them and what was found here so far, encoded. Called
+    /// while the rank is paused and still. `None` if it comes later, by
+    /// [`saved_here`](super::Balancer::saved_here).
     ///
     /// # Errors
     ///

@@ -1,22 +1,25 @@
 //! Load balancing between ranks: one rank's part of it, as a state machine.
 //!
-//! [`Balancer::poll`] is called between tasks by whatever thread of the rank has a moment, and again and again while the rank has
-//! none. It reads what has arrived, answers it, and if the rank has no task looks for some. It never waits and never
-//! runs a task; what it needs of the rank itself it asks through [`Local`], and of the network through
-//! [`Transport`].
+//! [`Balancer::poll`] is called between tasks by whatever thread of the rank has a moment, and
+//! again and again while the rank has none. It reads what has arrived, answers it, and if the rank
+//! has no task looks for some. It never waits and never runs a task; what it needs of the rank
+//! itself it asks through [`Local`], and of the network through [`Transport`].
 //!
 //! # Who steals from whom
 //!
-//! - By messages ([`Stealing::Messages`]): a rank without tasks asks a [victim](victims), which answers with half of what a worker
-//!   of it has, oldest first, or refuses. The victim's tasks are its own alone, so it needs neither lock nor fence: it gives when it
-//!   comes to it. Source: Acar, Charguéraud and Rainey, *Scheduling parallel programs by work stealing with
-//!   private deques* (2013), receiver-initiated.
+//! - By messages ([`Stealing::Messages`]): a rank without tasks asks a [victim](victims), which
+//!   answers with half of what a worker of it has, oldest first, or refuses. The victim's tasks are
+//!   its own alone, so it needs neither lock nor fence: it gives when it comes to it. Source: Acar,
+//!   Charguéraud and Rainey, *Scheduling parallel programs by work stealing with private deques*
+//!   (2013), receiver-initiated.
 //! - From a split queue in a window ([`Stealing::Window`]): [`window`].
-//! - After a round of failures it leaves word on its [lifelines](victims::lifelines) and is quiet: a rank that has tasks, or gets some, sends half of
-//!   them there. Without lifelines it rests for a moment and starts the next round.
+//! - After a round of failures it leaves word on its [lifelines](victims::lifelines) and is quiet:
+//!   a rank that has tasks, or gets some, sends half of them there. Without lifelines it rests for
+//!   a moment and starts the next round.
 //!
-//! When no task is left anywhere: [`termination`]. The same detector finds the moment of a checkpoint: while all
-//! ranks are paused, a rank that runs no task counts as idle, so when it says that all is quiet no task is on its way.
+//! When no task is left anywhere: [`termination`]. The same detector finds the moment of a
+//! checkpoint: while all ranks are paused, a rank that runs no task counts as idle, so when it says
+//! that all is quiet no task is on its way.
 
 mod interface;
 pub mod termination;
@@ -103,7 +106,8 @@ struct Heart {
 }
 
 impl Balancer {
-    /// The part of `rank`; `nodes` tells which node each rank is on. Panics if the rank is not among them.
+    /// The part of `rank`; `nodes` tells which node each rank is on. Panics if the rank is not
+    /// among them.
     pub fn new(policy: Policy, rank: usize, nodes: &[usize]) -> Balancer {
         let ranks = nodes.len();
         let lifelines = victims::lifelines(rank, ranks).into_iter().map(|to| (to, false));
@@ -152,9 +156,10 @@ impl Balancer {
 
     /// At rank 0: asks for a checkpoint, as soon as there may be one.
     ///
-    /// However often it is asked for, the job goes on and ends. A rank looks at nothing that came behind a
-    /// [`Resume`](Message::Resume) before it has had time for a task; a checkpoint takes as long as the work before it at most; and one that
-    /// finds no task left anywhere has found the end.
+    /// However often it is asked for, the job goes on and ends. A rank looks at nothing that came
+    /// behind a [`Resume`](Message::Resume) before it has had time for a task; a checkpoint
+    /// takes as long as the work before it at most; and one that finds no task left anywhere
+    /// has found the end.
     pub fn checkpoint(&mut self) {
         debug_assert_eq!(self.rank, 0, "rank 0 asks for checkpoints");
         self.saving.wanted = !self.saving.paused;
@@ -176,7 +181,8 @@ impl Balancer {
         self.send(transport, to, Message::Returned { call, result });
     }
 
-    /// What this rank saves, which [`Local::save`] has not given at once. Panics if it was not asked for.
+    /// What this rank saves, which [`Local::save`] has not given at once. Panics if it was not
+    /// asked for.
     pub fn saved_here(
         &mut self,
         transport: &mut impl Transport,
@@ -203,7 +209,8 @@ impl Balancer {
         self.progress = Progress::Failed(failure);
     }
 
-    /// Reads, answers, steals. See the module. Panics if a message arrives that no balancer sends, such as tasks by a lifeline that there is not.
+    /// Reads, answers, steals. See the module. Panics if a message arrives that no balancer sends,
+    /// such as tasks by a lifeline that there is not.
     pub fn poll(&mut self, transport: &mut impl Transport, local: &mut impl Local) {
         if let Err(failure) = self.try_poll(transport, local) {
             self.fail(transport, failure);
@@ -339,7 +346,8 @@ impl Balancer {
         local.take(from, parcel)
     }
 
-    /// Answers requests, then lifelines, and fills the window, as far as there is something to give.
+    /// Answers requests, then lifelines, and fills the window, as far as there is something to
+    /// give.
     fn answer(
         &mut self,
         transport: &mut impl Transport,
@@ -553,7 +561,8 @@ impl Balancer {
         Ok(())
     }
 
-    /// Tells the rank before this one that this one is alive, and the one above how far it is, and listens for the one behind.
+    /// Tells the rank before this one that this one is alive, and the one above how far it is, and
+    /// listens for the one behind.
     fn beat(&mut self, transport: &mut impl Transport, local: &impl Local) -> Result<(), Failure> {
         let Some(silence) = self.policy.silence.filter(|_| self.ranks > 1) else { return Ok(()) };
         let now = transport.now();

@@ -1,31 +1,36 @@
 //! When no task is left anywhere: Mattern's four-counter method, over a tree of ranks.
 //!
-//! Source: Mattern, *Algorithms for distributed termination detection* (1987), section 6, "the four counter
-//! method". Each rank counts the parcels of tasks that it has sent and received; no other message counts, as no other
-//! makes an idle rank busy. Rank 0 sends a wave down a binary tree. A rank reports the sums of its subtree once its children
-//! have reported and it is *idle*: it has no task, and runs none. Rank 0 starts a wave only once the last has come back.
-//! The job is over if the parcels *received* by the last wave are as many as those *sent* by this one.
+//! Source: Mattern, *Algorithms for distributed termination detection* (1987), section 6, "the four
+//! counter method". Each rank counts the parcels of tasks that it has sent and received; no other
+//! message counts, as no other makes an idle rank busy. Rank 0 sends a wave down a binary tree. A
+//! rank reports the sums of its subtree once its children have reported and it is *idle*: it has no
+//! task, and runs none. Rank 0 starts a wave only once the last has come back. The job is over if
+//! the parcels *received* by the last wave are as many as those *sent* by this one.
 //!
 //! # Why it is right
 //!
-//! Let wave 1 end at time t, before wave 2 starts. Counts only grow, and at any moment no more parcels have been received
-//! than sent. Let r and s be what wave 1 and wave 2 add up, and R(t) and S(t) the counts at t. Each rank reported to wave 1
-//! before t and to wave 2 after t, so r <= R(t) <= S(t) <= s. If r = s all four are equal. Then
+//! Let wave 1 end at time t, before wave 2 starts. Counts only grow, and at any moment no more
+//! parcels have been received than sent. Let r and s be what wave 1 and wave 2 add up, and R(t) and
+//! S(t) the counts at t. Each rank reported to wave 1 before t and to wave 2 after t, so r <= R(t)
+//! <= S(t) <= s. If r = s all four are equal. Then
 //!
 //! - R(t) = S(t): no parcel was on its way at t.
-//! - r = R(t): no rank received a parcel between its report to wave 1 and t. Each was idle when it reported, and only a
-//!   parcel makes an idle rank busy; so all were idle at t.
+//! - r = R(t): no rank received a parcel between its report to wave 1 and t. Each was idle when it
+//!   reported, and only a parcel makes an idle rank busy; so all were idle at t.
 //!
-//! Nobody was busy at t and nothing was on its way: it has been over since t. And it is found: once all are idle for ever,
-//! the first wave that starts after that counts as many sent as received, and the next one agrees with it.
+//! Nobody was busy at t and nothing was on its way: it has been over since t. And it is found: once
+//! all are idle for ever, the first wave that starts after that counts as many sent as received,
+//! and the next one agrees with it.
 //!
-//! One wave is not enough, even one that counts as many sent as received: a rank that has reported may receive a parcel
-//! from one that has not, and that has not counted it yet. `tests/it/model_termination.rs` searches all interleavings of a few
-//! ranks, parcels and messages, with [`Waves::Two`] and, where it must find the error, with [`Waves::One`].
+//! One wave is not enough, even one that counts as many sent as received: a rank that has reported
+//! may receive a parcel from one that has not, and that has not counted it yet.
+//! `tests/it/model_termination.rs` searches all interleavings of a few ranks, parcels and messages,
+//! with [`Waves::Two`] and, where it must find the error, with [`Waves::One`].
 
 use crate::message::Message;
 
-/// How many agreeing waves it takes. Only [`Waves::Two`] is right; the other is for tests that must fail.
+/// How many agreeing waves it takes. Only [`Waves::Two`] is right; the other is for tests that must
+/// fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Waves {
     /// The first wave that counts as many received as sent ends the job: wrong.

@@ -55,9 +55,10 @@ impl Victims {
 
 /// The lifelines of `rank`: its neighbours in the binary hypercube, as far as they exist.
 ///
-/// Source: Saraswat et al., *Lifeline-based global load balancing* (2011), with base 2. The graph is connected for any
-/// number of ranks: clearing a bit of a number makes it smaller, so from each rank a path of existing ranks leads to rank
-/// 0; and each edge goes both ways. A rank has at most log2 of the ranks.
+/// Source: Saraswat et al., *Lifeline-based global load balancing* (2011), with base 2. The graph
+/// is connected for any number of ranks: clearing a bit of a number makes it smaller, so from each
+/// rank a path of existing ranks leads to rank 0; and each edge goes both ways. A rank has at most
+/// log2 of the ranks.
 pub fn lifelines(rank: usize, ranks: usize) -> Vec<usize> {
     let bits = ranks.next_power_of_two().trailing_zeros();
     (0..bits).map(|bit| rank ^ (1 << bit)).filter(|&other| other < ranks).collect()

@@ -1,7 +1,9 @@
-//! A split queue in a window: its owner shares parcels there, and thieves take half of them without the owner's doing.
+//! A split queue in a window: its owner shares parcels there, and thieves take half of them without
+//! the owner's doing.
 //!
-//! Source: Dinan et al., *Scalable work stealing* (2009), and Lace's split deque, with parcels of tasks in the place of
-//! tasks, so that an operation on the network moves many. A rank's window has [`SLOTS`] slots and two words.
+//! Source: Dinan et al., *Scalable work stealing* (2009), and Lace's split deque, with parcels of
+//! tasks in the place of tasks, so that an operation on the network moves many. A rank's window has
+//! [`SLOTS`] slots and two words.
 //!
 //! | step | who | what |
 //! |---|---|---|
@@ -12,20 +14,26 @@
 //! | 5 | thief | adds their number to the victim's count of copied parcels |
 //! | 6 | owner | takes everything back: an addition moves the head to the tail or beyond, and tells where it was |
 //!
-//! Each slot is claimed once: every claim moves the head of one word by one atomic addition, and claims the slots that it moved the head over, as far
-//! as the tail. What it claims is decided by the addition alone; the ends of step 2 only say whether to claim, and how many. No claimed slot is
-//! overwritten: step 1 waits until the count of step 5 is as high as the number of claimed slots.
+//! Each slot is claimed once: every claim moves the head of one word by one atomic addition, and
+//! claims the slots that it moved the head over, as far as the tail. What it claims is decided by
+//! the addition alone; the ends of step 2 only say whether to claim, and how many. No claimed slot
+//! is overwritten: step 1 waits until the count of step 5 is as high as the number of claimed
+//! slots.
 //!
-//! **Late claims.** A head at or beyond the tail is an empty queue. A thief that has read the ends before the queue became empty moves
-//! the head of an empty queue, and claims nothing. If this happens between the owner's last look and its addition of step 1, the new head is not 0, and no
-//! thief can claim the slots before it. The owner sees that from what its addition returns, and takes these parcels back at once. The head has 48 bits
-//! and does not overflow: between two looks a thief moves it once, by at most half of the slots.
+//! **Late claims.** A head at or beyond the tail is an empty queue. A thief that has read the ends
+//! before the queue became empty moves the head of an empty queue, and claims nothing. If this
+//! happens between the owner's last look and its addition of step 1, the new head is not 0, and no
+//! thief can claim the slots before it. The owner sees that from what its addition returns, and
+//! takes these parcels back at once. The head has 48 bits and does not overflow: between two looks
+//! a thief moves it once, by at most half of the slots.
 //!
-//! Additions are the only atomic operations, as MPI can begin one and be asked for its end (`MPI_Rget_accumulate`), which it cannot of a
-//! compare-and-swap: where the network needs the victim's doing, a thief sleeps meanwhile.
+//! Additions are the only atomic operations, as MPI can begin one and be asked for its end
+//! (`MPI_Rget_accumulate`), which it cannot of a compare-and-swap: where the network needs the
+//! victim's doing, a thief sleeps meanwhile.
 //!
-//! For the end of the job a claim *is* the sending of its parcels: the owner learns the number from the ends. So it counts
-//! as sent from step 3 on, and as received when the thief takes it after step 4; in between it is on its way.
+//! For the end of the job a claim *is* the sending of its parcels: the owner learns the number from
+//! the ends. So it counts as sent from step 3 on, and as received when the thief takes it after
+//! step 4; in between it is on its way.
 
 use std::ops::Range;
 
@@ -87,8 +95,8 @@ impl Owner {
             && transport.fetch_add(own, Word::Copied, 0) + self.taken_back == self.shared
     }
 
-    /// Shares parcels (step 1), at most [`SLOTS`]. Only just after there [they may be](Owner::may_share). Returns those that late claims keep
-    /// from being shared.
+    /// Shares parcels (step 1), at most [`SLOTS`]. Only just after there [they may
+    /// be](Owner::may_share). Returns those that late claims keep from being shared.
     #[must_use]
     pub fn share(&mut self, transport: &mut impl Transport, parcels: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let own = transport.rank();

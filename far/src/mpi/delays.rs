@@ -1,7 +1,9 @@
-//! Delays between ranks, at random: what tests inject to see whether a job depends on when a message arrives.
+//! Delays between ranks, at random: what tests inject to see whether a job depends on when a
+//! message arrives.
 //!
-//! A message that has come is held back until its time, which is drawn when it comes; messages of the same sender keep their order.
-//! A one-sided operation begins later. The draws are cubed, so most delays are short and some are as long as they may be.
+//! A message that has come is held back until its time, which is drawn when it comes; messages of
+//! the same sender keep their order. A one-sided operation begins later. The draws are cubed, so
+//! most delays are short and some are as long as they may be.
 
 use std::collections::VecDeque;
 use std::thread;
@@ -54,7 +56,8 @@ impl Delays {
     pub(super) fn due(&mut self) -> Option<(usize, u32, Message)> {
         let now = Instant::now();
         let ranks = self.held.len();
-        // From a sender chosen at random on, so that those of different senders overtake each other.
+        // From a sender chosen at random on, so that those of different senders overtake each
+        // other.
         let first = self.random.usize(0..ranks);
         for from in (first..ranks).chain(0..first) {
             if self.held[from].front().is_some_and(|(due, ..)| *due <= now) {

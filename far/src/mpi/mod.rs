@@ -29,7 +29,8 @@ pub(crate) struct Windowless {
 
 /// A rank's connection to the others, over a communicator of its own.
 ///
-/// A call of MPI that fails is noted in [`error`](Link::error), and nothing is sent or received from then on.
+/// A call of MPI that fails is noted in [`error`](Link::error), and nothing is sent or received
+/// from then on.
 pub(crate) struct Link {
     port: Port,
     window: Option<Window>,
@@ -87,8 +88,9 @@ impl Link {
                 None => Window::new(&mut self.port, SLOTS, parcel_bytes).map(Some),
             };
         }
-        // Open MPI's `osc_sm` leaves the other ranks in the making of a window that one of them cannot have, for ever. So that one waits for
-        // a moment only, and the others until it ends the job.
+        // Open MPI's `osc_sm` leaves the other ranks in the making of a window that one of them
+        // cannot have, for ever. So that one waits for a moment only, and the others until
+        // it ends the job.
         let patience = window.is_err().then_some(PATIENCE);
         let all = self.port.exchange(window.is_ok().into(), patience);
         let rank = self.rank;
@@ -97,18 +99,22 @@ impl Link {
         let alone = all.is_none();
         let window = window.map_err(|message| Windowless { rank, message, alone })?;
         if let Some(first) = all.and_then(|all| all.iter().position(|&well| well == 0)) {
-            // A window that not all ranks have is never freed, since they would have to do so together.
+            // A window that not all ranks have is never freed, since they would have to do so
+            // together.
             return Err(without(first, "it has no window".to_owned()));
         }
-        // A window of earlier jobs stays for later ones, and is freed in the end, whatever this job has asked for.
+        // A window of earlier jobs stays for later ones, and is freed in the end, whatever this job
+        // has asked for.
         self.window = window.or(self.window.take());
         Ok(())
     }
 
-    /// This rank's window as it was when it was made: the one of an earlier job is used again, since making one takes milliseconds.
+    /// This rank's window as it was when it was made: the one of an earlier job is used again,
+    /// since making one takes milliseconds.
     ///
-    /// No operation of that job is under way: each was over when its rank went on, and a claim is copied and counted before its thief
-    /// counts it as received, without which no job ends. A look that comes late finds an empty queue.
+    /// No operation of that job is under way: each was over when its rank went on, and a claim is
+    /// copied and counted before its thief counts it as received, without which no job ends. A
+    /// look that comes late finds an empty queue.
     fn clear(&mut self, mut window: Window) -> Result<Window, String> {
         for word in [Word::Ends, Word::Copied] {
             let old = window.fetch_add(self.rank, word, 0)?;
@@ -117,7 +123,8 @@ impl Link {
         Ok(window)
     }
 
-    /// From now on holds each message back by up to so long, and begins each one-sided operation so much later, as the seed and the rank decide.
+    /// From now on holds each message back by up to so long, and begins each one-sided operation so
+    /// much later, as the seed and the rank decide.
     pub(crate) fn delay(&mut self, most: Duration, seed: u64) {
         self.delays.begin(most, seed.wrapping_add((self.rank as u64) << 32));
     }

@@ -1,13 +1,15 @@
-//! The calls of MPI's C interface that rsmpi does not wrap safely: sends whose buffers this module keeps, and windows.
+//! The calls of MPI's C interface that rsmpi does not wrap safely: sends whose buffers this module
+//! keeps, and windows.
 //!
 //! All unsafe code of the crate is here. The invariants that the blocks cite:
 //!
-//! - **Initialised**: a [`Port`] is made from a communicator of a running MPI, and is dropped before MPI is finalised (the
-//!   [`Link`](super::Link) that holds it is a field of the `World` before the one that finalises).
-//! - **One at a time**: MPI was initialised with `MPI_THREAD_SERIALIZED` at least, and each call is made through `&mut`, so
-//!   no two threads are in MPI at a time through a port.
-//! - **Kept**: what a pending operation reads and writes is on the heap, and is neither touched nor freed before the request is complete; where MPI
-//!   fails, it is never freed.
+//! - **Initialised**: a [`Port`] is made from a communicator of a running MPI, and is dropped
+//!   before MPI is finalised (the [`Link`](super::Link) that holds it is a field of the `World`
+//!   before the one that finalises).
+//! - **One at a time**: MPI was initialised with `MPI_THREAD_SERIALIZED` at least, and each call is
+//!   made through `&mut`, so no two threads are in MPI at a time through a port.
+//! - **Kept**: what a pending operation reads and writes is on the heap, and is neither touched nor
+//!   freed before the request is complete; where MPI fails, it is never freed.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -30,8 +32,8 @@ pub(crate) struct Port {
     pending: Vec<Pending>,
 }
 
-// SAFETY: MPI's handles are integers or pointers to what MPI guards itself; with MPI_THREAD_SERIALIZED any thread may use them, one
-// at a time, and `&mut` is what lets one.
+// SAFETY: MPI's handles are integers or pointers to what MPI guards itself; with
+// MPI_THREAD_SERIALIZED any thread may use them, one at a time, and `&mut` is what lets one.
 unsafe impl Send for Port {}
 
 /// A send under way.
@@ -53,7 +55,8 @@ fn check(code: c_int, doing: &str) -> Result<(), String> {
 ///
 /// # Safety
 ///
-/// MPI is initialised, no other call of it is made meanwhile, and the request is of an operation that was begun and was not complete.
+/// MPI is initialised, no other call of it is made meanwhile, and the request is of an operation
+/// that was begun and was not complete.
 unsafe fn is_complete(request: &mut ffi::MPI_Request, doing: &str) -> Result<bool, String> {
     let mut done = 0;
     // SAFETY: the caller's promise; no status is asked for.
@@ -63,14 +66,16 @@ unsafe fn is_complete(request: &mut ffi::MPI_Request, doing: &str) -> Result<boo
 }
 
 impl Drop for Port {
-    /// Keeps what MPI may still read (Kept): sends are left only where it has failed, or where nobody has waited for their end.
+    /// Keeps what MPI may still read (Kept): sends are left only where it has failed, or where
+    /// nobody has waited for their end.
     fn drop(&mut self) {
         std::mem::forget(std::mem::take(&mut self.pending));
     }
 }
 
 impl Port {
-    /// On a communicator that nothing else uses. Errors of it are returned from now on, and do not end the program.
+    /// On a communicator that nothing else uses. Errors of it are returned from now on, and do not
+    /// end the program.
     pub(crate) fn new(comm: SimpleCommunicator) -> Port {
         // SAFETY: Initialised; the handler is one of MPI's own constants.
         let errhandler = unsafe { ffi::RSMPI_ERRORS_RETURN };
@@ -84,8 +89,9 @@ impl Port {
         &self.comm
     }
 
-    /// Tells all ranks a byte, and waits for theirs: at most so long, if that is said, and then there are none. Collective. While it waits it gives the
-    /// processor away, which MPI's own waiting does not.
+    /// Tells all ranks a byte, and waits for theirs: at most so long, if that is said, and then
+    /// there are none. Collective. While it waits it gives the processor away, which MPI's own
+    /// waiting does not.
     pub(crate) fn exchange(
         &mut self,
         own: u8,
@@ -95,7 +101,8 @@ impl Port {
         let own = Box::new(own);
         // SAFETY: constants of a running MPI (Initialised).
         let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
-        // SAFETY: Initialised, One at a time; `own` is a byte and `all` one of each rank, and both live until the request is complete (Kept).
+        // SAFETY: Initialised, One at a time; `own` is a byte and `all` one of each rank, and both
+        // live until the request is complete (Kept).
         let code = unsafe {
             ffi::MPI_Iallgather(
                 ptr::from_ref(&*own).cast(),
@@ -143,7 +150,8 @@ impl Port {
             .map_err(|_| format!("a message of {} bytes is too long for MPI", bytes.len()))?;
         // SAFETY: a constant of a running MPI (Initialised).
         let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
-        // SAFETY: Initialised, One at a time; `bytes` has `count` bytes and lives until the request is complete (Kept).
+        // SAFETY: Initialised, One at a time; `bytes` has `count` bytes and lives until the request
+        // is complete (Kept).
         let code = unsafe {
             ffi::MPI_Isend(
                 bytes.as_ptr().cast(),
@@ -170,7 +178,8 @@ impl Port {
     fn reap(&mut self) -> Result<(), String> {
         let mut outcome = Ok(());
         self.pending.retain_mut(|pending| {
-            // SAFETY: Initialised, One at a time; the request is one of `MPI_Isend`'s that was not complete.
+            // SAFETY: Initialised, One at a time; the request is one of `MPI_Isend`'s that was not
+            // complete.
             let complete = unsafe { is_complete(&mut pending.request, "finish a send") };
             complete.map_or_else(
                 |error| {
@@ -191,7 +200,8 @@ impl Port {
         let mut arrived = 0;
         // SAFETY: a status is plain numbers, for which zeros are values.
         let mut status: ffi::MPI_Status = unsafe { std::mem::zeroed() };
-        // SAFETY: Initialised, One at a time; the three places are written to and live for the call.
+        // SAFETY: Initialised, One at a time; the three places are written to and live for the
+        // call.
         let code = unsafe {
             ffi::MPI_Improbe(
                 any,
@@ -211,8 +221,8 @@ impl Port {
         let code = unsafe { ffi::MPI_Get_count(&raw const status, byte, &raw mut count) };
         check(code, "tell how long a message is")?;
         let mut bytes = vec![0; count as usize];
-        // SAFETY: Initialised, One at a time; the message was matched by the probe and is received once; `bytes` has `count`
-        // bytes; no status is asked for.
+        // SAFETY: Initialised, One at a time; the message was matched by the probe and is received
+        // once; `bytes` has `count` bytes; no status is asked for.
         let code = unsafe {
             ffi::MPI_Mrecv(
                 bytes.as_mut_ptr().cast(),
@@ -227,7 +237,8 @@ impl Port {
     }
 }
 
-/// A window: two words and some slots on each rank, in one passive epoch from its making to its end.
+/// A window: two words and some slots on each rank, in one passive epoch from its making to its
+/// end.
 pub(crate) struct Window {
     raw: ffi::MPI_Win,
     slots: usize,
@@ -244,7 +255,8 @@ const SLOTS_AT: usize = 128;
 /// Bytes that an encoded parcel takes beside its tasks, at most: two numbers of postcard's.
 const PARCEL_HEAD: usize = 16;
 
-/// How many bytes a slot for parcels of so many has, and a window of so many slots; none if MPI cannot count them.
+/// How many bytes a slot for parcels of so many has, and a window of so many slots; none if MPI
+/// cannot count them.
 fn sizes(slots: usize, parcel_bytes: usize) -> Option<(usize, usize, ffi::MPI_Aint)> {
     let slot = parcel_bytes.checked_add(PARCEL_HEAD)?;
     c_int::try_from(slot).ok()?;
@@ -252,7 +264,8 @@ fn sizes(slots: usize, parcel_bytes: usize) -> Option<(usize, usize, ffi::MPI_Ai
     Some((slot, bytes, bytes.try_into().ok()?))
 }
 
-/// How often a rank looks for the end of an operation before it sleeps between two looks, and for how long.
+/// How often a rank looks for the end of an operation before it sleeps between two looks, and for
+/// how long.
 const LOOKS: u32 = 64;
 const NAP: Duration = Duration::from_micros(20);
 
@@ -263,15 +276,18 @@ fn word_at(word: Word) -> ffi::MPI_Aint {
     }
 }
 
-/// Waits until an operation on a rank's window is done, and returns the places that it reads and writes. If MPI fails they are kept for as long as the
-/// program runs, since it may still write there.
+/// Waits until an operation on a rank's window is done, and returns the places that it reads and
+/// writes. If MPI fails they are kept for as long as the program runs, since it may still write
+/// there.
 ///
-/// Where the network needs that rank's doing, it answers when it looks at the network next, some 50 us later; or some milliseconds later, if it has no
-/// processor. So the thread sleeps between two looks, and leaves its processor to that rank.
+/// Where the network needs that rank's doing, it answers when it looks at the network next, some 50
+/// us later; or some milliseconds later, if it has no processor. So the thread sleeps between two
+/// looks, and leaves its processor to that rank.
 ///
 /// # Safety
 ///
-/// As of [`is_complete`]; and the operation accesses no other memory of this program than that of `places`, which is on the heap.
+/// As of [`is_complete`]; and the operation accesses no other memory of this program than that of
+/// `places`, which is on the heap.
 unsafe fn complete<P>(mut request: ffi::MPI_Request, places: P, doing: &str) -> Result<P, String> {
     for round in 0u32.. {
         // SAFETY: the caller's promise.
@@ -291,7 +307,8 @@ unsafe fn complete<P>(mut request: ffi::MPI_Request, places: P, doing: &str) -> 
 }
 
 impl Window {
-    /// Makes one on all ranks of a communicator, for parcels of so many bytes. Collective: each rank must call it, with the same numbers.
+    /// Makes one on all ranks of a communicator, for parcels of so many bytes. Collective: each
+    /// rank must call it, with the same numbers.
     pub(crate) fn new(
         port: &mut Port,
         slots: usize,
@@ -303,7 +320,8 @@ impl Window {
         // SAFETY: constants of a running MPI (Initialised).
         let (info, mut raw) = unsafe { (ffi::RSMPI_INFO_NULL, ffi::RSMPI_WIN_NULL) };
         let mut base: *mut c_void = ptr::null_mut();
-        // SAFETY: Initialised, One at a time; MPI writes the address of `bytes` bytes to `base` and the handle to `raw`.
+        // SAFETY: Initialised, One at a time; MPI writes the address of `bytes` bytes to `base` and
+        // the handle to `raw`.
         let code = unsafe {
             ffi::MPI_Win_allocate(
                 size,
@@ -315,17 +333,19 @@ impl Window {
             )
         };
         check(code, &format!("make a window of {bytes} bytes"))?;
-        // SAFETY: MPI has just allocated `bytes` bytes there, and no other rank knows the window before the barrier that
-        // the caller waits in.
+        // SAFETY: MPI has just allocated `bytes` bytes there, and no other rank knows the window
+        // before the barrier that the caller waits in.
         unsafe { ptr::write_bytes(base.cast::<u8>(), 0, bytes) };
         // SAFETY: One at a time; the window is whole.
         check(unsafe { ffi::MPI_Win_lock_all(0, raw) }, "open a window")?;
-        // SAFETY: One at a time; the window is locked by `lock_all`. It makes the zeros seen by operations of others.
+        // SAFETY: One at a time; the window is locked by `lock_all`. It makes the zeros seen by
+        // operations of others.
         check(unsafe { ffi::MPI_Win_sync(raw) }, "open a window")?;
         Ok(Window { raw, slots, slot_bytes })
     }
 
-    /// Where a slot begins, which lies in the window with all of its bytes: their number was no overflow when the window was made.
+    /// Where a slot begins, which lies in the window with all of its bytes: their number was no
+    /// overflow when the window was made.
     fn slot_at(&self, slot: usize) -> ffi::MPI_Aint {
         assert!(slot < self.slots, "slot {slot} of {}", self.slots);
         (SLOTS_AT + slot * self.slot_bytes) as ffi::MPI_Aint
@@ -342,7 +362,8 @@ impl Window {
         let (unsigned, sum, mut request) =
             unsafe { (ffi::RSMPI_UINT64_T, ffi::RSMPI_SUM, ffi::RSMPI_REQUEST_NULL) };
         let mut places = Box::new((number, 0u64));
-        // SAFETY: One at a time; the window is locked; both places live until the request is complete (Kept); the word lies in the window.
+        // SAFETY: One at a time; the window is locked; both places live until the request is
+        // complete (Kept); the word lies in the window.
         let code = unsafe {
             ffi::MPI_Rget_accumulate(
                 (&raw const places.0).cast(),
@@ -372,8 +393,8 @@ impl Window {
         let (byte, mut request) = unsafe { (ffi::RSMPI_UINT8_T, ffi::RSMPI_REQUEST_NULL) };
         let at = self.slot_at(slot);
         let mut bytes = vec![0u8; self.slot_bytes];
-        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until the request is complete (Kept); the slot lies
-        // in the window (`slot_at`).
+        // SAFETY: One at a time; the window is locked; `bytes` has a slot's bytes and lives until
+        // the request is complete (Kept); the slot lies in the window (`slot_at`).
         let code = unsafe {
             ffi::MPI_Rget(
                 bytes.as_mut_ptr().cast(),
@@ -403,8 +424,8 @@ impl Window {
         let at = self.slot_at(slot);
         // SAFETY: a constant of a running MPI (Initialised).
         let byte = unsafe { ffi::RSMPI_UINT8_T };
-        // SAFETY: One at a time; the window is locked; `bytes` lives until the flush, and fits into the slot, which lies in
-        // the window (`slot_at`).
+        // SAFETY: One at a time; the window is locked; `bytes` lives until the flush, and fits into
+        // the slot, which lies in the window (`slot_at`).
         let code = unsafe {
             ffi::MPI_Put(
                 bytes.as_ptr().cast(),
@@ -424,7 +445,8 @@ impl Window {
 
     /// Frees it. Collective: each rank must call it.
     pub(crate) fn free(mut self) {
-        // SAFETY: One at a time; the window was locked by `lock_all`, and no operation is under way.
+        // SAFETY: One at a time; the window was locked by `lock_all`, and no operation is under
+        // way.
         unsafe { ffi::MPI_Win_unlock_all(self.raw) };
         // SAFETY: One at a time; the window is not locked, and is not used after this.
         unsafe { ffi::MPI_Win_free(&raw mut self.raw) };

@@ -20,7 +20,8 @@ fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
 }
 
-/// Both axes are logarithmic, from 1 to the same power of two, so that a line at 45 degrees is a speed-up of as many times as there are ranks.
+/// Both axes are logarithmic, from 1 to the same power of two, so that a line at 45 degrees is a
+/// speed-up of as many times as there are ranks.
 pub(super) fn draw(title: &str, assumptions: &str, curves: &[Curve]) -> String {
     let points = || curves.iter().flat_map(|curve| &curve.points);
     let most = points().fold(2.0f64, |most, point| most.max(point.0).max(point.1));

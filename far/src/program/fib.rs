@@ -4,7 +4,8 @@ use poach_far::{Call, Divided, Error, World, join};
 
 use super::{Report, counted};
 
-/// A Fibonacci number by its definition: both halves of each call may run on other ranks, but for the small ones.
+/// A Fibonacci number by its definition: both halves of each call may run on other ranks, but for
+/// the small ones.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// Which.

@@ -58,7 +58,8 @@ struct Common {
     /// One JSON document on stdout of rank 0.
     #[arg(long, global = true)]
     json: bool,
-    /// About once a second, how far the job is, on stderr of rank 0; also if not said where that is a terminal.
+    /// About once a second, how far the job is, on stderr of rank 0; also if not said where that
+    /// is a terminal.
     #[arg(long, global = true)]
     progress: bool,
 }
@@ -147,7 +148,8 @@ pub(crate) fn main() -> ExitCode {
             Ok(Role::Supervisor(Ended { lost: Some(lost), .. })) => {
                 let _ =
                     writeln!(io::stderr(), "poach-far: {lost}\npoach-far: the job has no result");
-                // By a signal: before MPI has begun, an exit code moves no launcher to end the others.
+                // By a signal: before MPI has begun, an exit code moves no launcher to end the
+                // others.
                 std::process::abort();
             }
             Err(error) => {

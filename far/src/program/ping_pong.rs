@@ -1,4 +1,5 @@
-//! `poach-far ping-pong`: what a message between two ranks costs, as the simulator wants to know it.
+//! `poach-far ping-pong`: what a message between two ranks costs, as the simulator wants to know
+//! it.
 
 use poach_far::{Error, World};
 use serde_json::json;

@@ -1,4 +1,5 @@
-//! `poach-far n-queens`: in how many ways N queens stand on a board of N by N so that none attacks another.
+//! `poach-far n-queens`: in how many ways N queens stand on a board of N by N so that none attacks
+//! another.
 
 use poach_far::{Call, Error, World, join, sum};
 use serde::{Deserialize, Serialize};

@@ -1,12 +1,14 @@
 //! `poach-far scan`: one walk of a directory tree by all ranks, which must all see it.
 //!
-//! A task is a directory. What is counted is what `poach scan` counts: each entry once, whatever it is, the bytes of a file with
-//! several names once, a directory's own size included. Files with several names are kept, by device and number, until the
-//! end, when each gives its bytes once. Devices are numbered by whether they are the root's, since the same file system may have another number on
-//! another node.
+//! A task is a directory. What is counted is what `poach scan` counts: each entry once, whatever it
+//! is, the bytes of a file with several names once, a directory's own size included. Files with
+//! several names are kept, by device and number, until the end, when each gives its bytes once.
+//! Devices are numbered by whether they are the root's, since the same file system may have another
+//! number on another node.
 //!
-//! A directory to which several paths may lead (a bind mount, and what it shows) is left where it is found, and noted. When the walk is
-//! over each of those is walked once, from the first of its paths in byte order, and so on until none is new. So nobody has to claim one while
+//! A directory to which several paths may lead (a bind mount, and what it shows) is left where it
+//! is found, and noted. When the walk is over each of those is walked once, from the first of its
+//! paths in byte order, and so on until none is new. So nobody has to claim one while
 //! the ranks walk. Which directories these are each rank asks its own system.
 
 use std::collections::btree_map::Entry;
@@ -61,7 +63,8 @@ struct Directory {
     first: bool,
 }
 
-/// A directory or file on all nodes: whether it is on the root's device, or on which other, and its number.
+/// A directory or file on all nodes: whether it is on the root's device, or on which other, and its
+/// number.
 type Identity = (u64, u64);
 
 /// Lengths and blocks.
@@ -71,7 +74,8 @@ type Bytes = (u64, u64);
 #[derive(Clone, Debug, Serialize, Deserialize)]
 struct Linked {
     bytes: Bytes,
-    /// For reports: the first of its paths in byte order, which bears its size, and what they ask of the file.
+    /// For reports: the first of its paths in byte order, which bears its size, and what they ask
+    /// of the file.
     first: Option<(Vec<u8>, bool, i64, u32)>,
 }
 
@@ -176,7 +180,8 @@ struct Walk {
     top: usize,
     /// To what time ages are counted, if reports are asked for.
     now: Option<i64>,
-    /// Directories that several paths may lead to, and the root if there are any, by device and number on this node.
+    /// Directories that several paths may lead to, and the root if there are any, by device and
+    /// number on this node.
     several: HashSet<(u64, u64)>,
 }
 
@@ -294,7 +299,8 @@ impl Walk {
     }
 }
 
-/// The directories below `root` that several paths may lead to, and the root itself: none, if there are no others.
+/// The directories below `root` that several paths may lead to, and the root itself: none, if there
+/// are no others.
 fn several(sys: Native, root: &Path) -> HashSet<(u64, u64)> {
     let Ok(whole) = root.canonicalize() else { return HashSet::new() };
     let mounted = sys.mounted_twice();

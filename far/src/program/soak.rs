@@ -1,4 +1,5 @@
-//! `poach-far soak`: many small jobs with delays between the ranks, each of whose tasks is looked for among the results.
+//! `poach-far soak`: many small jobs with delays between the ranks, each of whose tasks is looked
+//! for among the results.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +11,8 @@ use serde_json::json;
 
 use super::{Common, Report};
 
-/// Many small jobs, with delays between the ranks at random: each ends, and runs each of its tasks once.
+/// Many small jobs, with delays between the ranks at random: each ends, and runs each of its tasks
+/// once.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// How many jobs.
@@ -19,7 +21,8 @@ pub(super) struct Arguments {
     /// The first job's seed; each next one's is one more.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A message is held back by so many microseconds at most, and a one-sided operation begins so much later.
+    /// A message is held back by so many microseconds at most, and a one-sided operation begins so
+    /// much later.
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     delay: u32,
     /// A job that takes longer than so many seconds will never end.
@@ -27,7 +30,8 @@ pub(super) struct Arguments {
     patience: u64,
 }
 
-/// A task: its number, which tells it from all others of its job, and how many levels may be below it.
+/// A task: its number, which tells it from all others of its job, and how many levels may be below
+/// it.
 type Task = (u64, u32);
 
 /// How deep the trees are at most.
@@ -44,7 +48,8 @@ fn children(seed: u64, (number, levels): Task) -> impl Iterator<Item = Task> {
     (0..most).map(move |index| (4 * number + index, levels - 1))
 }
 
-/// The tasks that a rank begins with: in every other job all ranks begin with one, otherwise rank 0 does.
+/// The tasks that a rank begins with: in every other job all ranks begin with one, otherwise rank 0
+/// does.
 fn seeds(seed: u64, rank: usize) -> Option<Task> {
     (rank == 0 || seed % 2 == 1).then_some(((rank as u64 + 1) << 32 | 1, DEEP))
 }

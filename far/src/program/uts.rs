@@ -22,7 +22,8 @@ pub(super) struct Arguments {
     tree: Sample,
     #[command(flatten)]
     checkpoints: Checkpoints,
-    /// Each node takes so much longer, asleep: more ranks than processors then behave as if each had its own, which is what `simulate` is compared with.
+    /// Each node takes so much longer, asleep: more ranks than processors then behave as if each
+    /// had its own, which is what `simulate` is compared with.
     #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, value_parser = clap::value_parser!(u32).range(0..=1_000_000_000))]
     asleep: u32,
 }

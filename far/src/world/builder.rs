@@ -39,7 +39,8 @@ impl Builder {
         self
     }
 
-    /// Whether a rank that found nothing leaves word with some others, and is quiet: by default yes. Otherwise it tries again after a rest.
+    /// Whether a rank that found nothing leaves word with some others, and is quiet: by default
+    /// yes. Otherwise it tries again after a rest.
     pub fn lifelines(mut self, yes: bool) -> Self {
         self.policy.lifelines = yes;
         self
@@ -47,23 +48,26 @@ impl Builder {
 
     /// Bytes of tasks that are sent at once, at most, and so of one task: by default 64 KiB.
     ///
-    /// A larger task that is to be given away ends the job with [`Failure::TooLarge`](crate::Failure::TooLarge).
+    /// A larger task that is to be given away ends the job with
+    /// [`Failure::TooLarge`](crate::Failure::TooLarge).
     pub fn parcel_bytes(mut self, bytes: usize) -> Self {
         self.policy.parcel_bytes = bytes;
         self
     }
 
-    /// How many tasks a worker may hold: by default as many as fit into a gibibyte by their own size. What a task owns on the heap, as
-    /// a `Vec` does, is not counted: say fewer if it is much.
+    /// How many tasks a worker may hold: by default as many as fit into a gibibyte by their own
+    /// size. What a task owns on the heap, as a `Vec` does, is not counted: say fewer if it is
+    /// much.
     ///
-    /// One more ends the job with [`Failure::BagFull`](crate::Failure::BagFull). Ranks take tasks only when they have none, so no rank
-    /// holds more because of others.
+    /// One more ends the job with [`Failure::BagFull`](crate::Failure::BagFull). Ranks take tasks
+    /// only when they have none, so no rank holds more because of others.
     pub fn tasks_at_most(mut self, tasks: usize) -> Self {
         self.bag_limit = Some(tasks);
         self
     }
 
-    /// Whether a program that no launcher has started is a world of one rank: by default it is an [error](Error::NotStarted).
+    /// Whether a program that no launcher has started is a world of one rank: by default it is an
+    /// [error](Error::NotStarted).
     pub fn alone(mut self, yes: bool) -> Self {
         self.alone = yes;
         self
@@ -73,7 +77,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If MPI was not started, is another one than the launcher's or grants too little, if the ranks differ in their version or policy, or if the pool cannot be made.
+    /// If MPI was not started, is another one than the launcher's or grants too little, if the
+    /// ranks differ in their version or policy, or if the pool cannot be made.
     pub fn init(self) -> Result<World, Error> {
         if !self.alone && !launcher::started() {
             return Err(Error::NotStarted);

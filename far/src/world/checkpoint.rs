@@ -1,7 +1,8 @@
 //! Checkpoints: a file with all tasks that wait and all that was found, of one moment.
 //!
-//! Rank 0 writes it, to another file beside it that then takes its name, so the file is always a whole checkpoint. It holds
-//! what the job is about, which must be the same when it is read, and a checksum.
+//! Rank 0 writes it, to another file beside it that then takes its name, so the file is always a
+//! whole checkpoint. It holds what the job is about, which must be the same when it is read, and a
+//! checksum.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Write as _};

@@ -50,26 +50,30 @@ impl<'w, T: Value> JobBuilder<'w, T> {
         JobBuilder { world, seeds, asked: Asked::default() }
     }
 
-    /// With a checkpoint in a file, so often. If the file is there when the job begins, it goes on from it, and the seeds
-    /// are not used. `about` says what job it is: a checkpoint of another is refused.
+    /// With a checkpoint in a file, so often. If the file is there when the job begins, it goes on
+    /// from it, and the seeds are not used. `about` says what job it is: a checkpoint of
+    /// another is refused.
     ///
-    /// Rank 0 alone reads and writes the file. It stays when the job is over. Each task counts once: what was done after the last
-    /// checkpoint is forgotten, and done again.
+    /// Rank 0 alone reads and writes the file. It stays when the job is over. Each task counts
+    /// once: what was done after the last checkpoint is forgotten, and done again.
     ///
-    /// The next one is taken no sooner than the last one took, so that at least half of the time goes into the tasks.
+    /// The next one is taken no sooner than the last one took, so that at least half of the time
+    /// goes into the tasks.
     pub fn checkpoint(mut self, file: impl Into<PathBuf>, every: Duration, about: &str) -> Self {
         self.asked.checkpoint = Some((file.into(), every, about.to_owned()));
         self
     }
 
-    /// At rank 0: calls `tell` about once a second with how far the job is, by whichever worker is between two tasks. It should be brief.
+    /// At rank 0: calls `tell` about once a second with how far the job is, by whichever worker is
+    /// between two tasks. It should be brief.
     pub fn progress(mut self, tell: impl Fn(Status) + Send + Sync + 'static) -> Self {
         self.asked.progress = Some(Box::new(tell));
         self
     }
 
-    /// For tests: holds each message between ranks back by up to so long, and begins each one-sided operation so much later, at random, as the
-    /// seed decides; also the choice of victims. All ranks must say the same.
+    /// For tests: holds each message between ranks back by up to so long, and begins each one-sided
+    /// operation so much later, at random, as the seed decides; also the choice of victims. All
+    /// ranks must say the same.
     ///
     /// The result of a job does not depend on it.
     pub fn delays(mut self, most: Duration, seed: u64) -> Self {

@@ -1,9 +1,11 @@
-//! Whether an MPI launcher has started this program, and as what: the one place of the library that reads the environment.
+//! Whether an MPI launcher has started this program, and as what: the one place of the library that
+//! reads the environment.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 
-/// Variables of which a launcher sets one at least: Open MPI's, those of PMI and `PMIx`, which are MPICH's, Slurm and others.
+/// Variables of which a launcher sets one at least: Open MPI's, those of PMI and `PMIx`, which are
+/// MPICH's, Slurm and others.
 const VARIABLES: [&str; 6] =
     ["OMPI_COMM_WORLD_SIZE", "PMI_RANK", "PMI_SIZE", "PMIX_RANK", "MPI_LOCALRANKID", "PALS_RANKID"];
 
@@ -14,10 +16,12 @@ const RANKS: [&str; 5] =
 /// Variables that tell how many ranks there are.
 const SIZES: [&str; 3] = ["OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"];
 
-/// Set for a supervised rank, to the process of its supervisor and the number (inode) of the rank's end of their socket: `12:345`.
+/// Set for a supervised rank, to the process of its supervisor and the number (inode) of the rank's
+/// end of their socket: `12:345`.
 const SUPERVISOR: &str = "POACH_FAR_SUPERVISOR";
 
-/// Whether there is a launcher. A program without one would be a world of one rank, which is hardly what its user wants.
+/// Whether there is a launcher. A program without one would be a world of one rank, which is hardly
+/// what its user wants.
 pub(crate) fn started() -> bool {
     VARIABLES.iter().any(|name| std::env::var_os(name).is_some())
 }
@@ -27,12 +31,14 @@ pub(crate) fn rank() -> Option<usize> {
     RANKS.iter().find_map(|name| std::env::var(name).ok()?.parse().ok())
 }
 
-/// How many ranks there are, as the launcher says; of two launchers, one of which has started the other, the smaller number.
+/// How many ranks there are, as the launcher says; of two launchers, one of which has started the
+/// other, the smaller number.
 pub(crate) fn ranks() -> Option<usize> {
     SIZES.iter().filter_map(|name| std::env::var(name).ok()?.parse().ok()).min()
 }
 
-/// The supervisor's process and the socket's number, if this is a supervised rank, or a program that one has started.
+/// The supervisor's process and the socket's number, if this is a supervised rank, or a program
+/// that one has started.
 pub(crate) fn supervisor() -> Option<(u32, u64)> {
     let set = std::env::var(SUPERVISOR).ok()?;
     let (process, socket) = set.split_once(':')?;

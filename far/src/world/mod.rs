@@ -38,7 +38,8 @@ pub use job_builder::{JobBuilder, Status};
 pub(crate) use rank::Nested;
 pub use supervise::{Ended, Lost, Role, supervise};
 
-/// The ranks of an MPI job. One a process; its drop finalises MPI, and waits for all ranks. It stays on the thread that has made it.
+/// The ranks of an MPI job. One a process; its drop finalises MPI, and waits for all ranks. It
+/// stays on the thread that has made it.
 ///
 /// All methods that say so are collective: each rank calls them, in the same order.
 pub struct World {
@@ -54,8 +55,8 @@ pub struct World {
     threads: usize,
     /// Finalises MPI when it is dropped: after `link`, whose communicator is freed before.
     _universe: Universe,
-    /// Not `Send`: MPI is finalised by the thread that has initialised it. Not `Sync`: one thread at a time may call MPI, which
-    /// [`abort`](World::abort) does by `&self`.
+    /// Not `Send`: MPI is finalised by the thread that has initialised it. Not `Sync`: one thread
+    /// at a time may call MPI, which [`abort`](World::abort) does by `&self`.
     _thread: PhantomData<*const ()>,
 }
 
@@ -174,7 +175,8 @@ impl World {
         }
         let mut bytes = Vec::new();
         if rank == 0 {
-            // Empty if it cannot be encoded, which no value with anything in it is otherwise; a unit is told by one byte.
+            // Empty if it cannot be encoded, which no value with anything in it is otherwise; a
+            // unit is told by one byte.
             bytes = postcard::to_allocvec(&(0u8, &value)).unwrap_or_default();
         }
         let root = self.link.comm().process_at_rank(0);
@@ -189,26 +191,29 @@ impl World {
         told.map(|(_, value)| value).map_err(|error| wrong(error.to_string()).into())
     }
 
-    /// For all jobs of this world, those of [`divide`](World::divide) and [`call`](World::call) too: as [`JobBuilder::progress`], which
-    /// comes before it.
+    /// For all jobs of this world, those of [`divide`](World::divide) and [`call`](World::call)
+    /// too: as [`JobBuilder::progress`], which comes before it.
     pub fn progress(&mut self, tell: impl Fn(Status) + Send + Sync + 'static) {
         self.tell = Some(Box::new(tell));
     }
 
     /// A job, to be run: a task of it is a value of your own type.
     ///
-    /// `seeds` are the tasks that this rank begins with. Collective, as are the methods that run it.
+    /// `seeds` are the tasks that this rank begins with. Collective, as are the methods that run
+    /// it.
     pub fn job<T: Value>(&mut self, seeds: impl IntoIterator<Item = T>) -> JobBuilder<'_, T> {
         JobBuilder::new(self, seeds.into_iter().collect())
     }
 
     /// Runs tasks that make tasks, until none is left on any rank. Collective.
     ///
-    /// `seeds` are the tasks that this rank begins with. The outcome is at rank 0; the others get `None`, at the same time.
+    /// `seeds` are the tasks that this rank begins with. The outcome is at rank 0; the others get
+    /// `None`, at the same time.
     ///
     /// # Errors
     ///
-    /// On every rank that is left, if a task panics, a rank is lost, or a [limit](Builder) is met. The world is of no more use then.
+    /// On every rank that is left, if a task panics, a rank is lost, or a [limit](Builder) is met.
+    /// The world is of no more use then.
     pub fn run<T, R, C, F>(
         &mut self,
         seeds: impl IntoIterator<Item = T>,
@@ -292,7 +297,8 @@ impl World {
         })
     }
 
-    /// What a job begins with: its seeds, or what a checkpoint holds. Collective, if there may be one.
+    /// What a job begins with: its seeds, or what a checkpoint holds. Collective, if there may be
+    /// one.
     #[expect(clippy::type_complexity, reason = "tasks, and what was found")]
     fn restore<J: Job>(
         &mut self,

@@ -1,9 +1,10 @@
 //! What a message between two ranks costs.
 //!
-//! Source: Culler et al., *Assessing fast network interfaces* (1996), and Kielmann et al., *Fast measurement of `LogP` parameters* (2000): o of the
-//! sender is what each send of a burst takes it, o of the receiver what each receive takes it once the burst has arrived, and L is
-//! what is left of half the way there and back. The round trip alone cannot tell them apart: a single send, timed by itself, is cold,
-//! and takes longer than one of many.
+//! Source: Culler et al., *Assessing fast network interfaces* (1996), and Kielmann et al., *Fast
+//! measurement of `LogP` parameters* (2000): o of the sender is what each send of a burst takes it,
+//! o of the receiver what each receive takes it once the burst has arrived, and L is what is left
+//! of half the way there and back. The round trip alone cannot tell them apart: a single send,
+//! timed by itself, is cold, and takes longer than one of many.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -23,15 +24,18 @@ const BURST: u32 = 16;
 /// How long a burst is given to arrive.
 const ARRIVES: Duration = Duration::from_micros(300);
 
-/// What is left for L where a burst's sends and receives take as long as a single message's way: then they overlap.
+/// What is left for L where a burst's sends and receives take as long as a single message's way:
+/// then they overlap.
 const LEAST: f64 = 0.05;
 
 impl World {
-    /// Measures the `LogGP` parameters of the network between ranks 0 and 1, in nanoseconds: medians of so many rounds. At rank 0; `None`
-    /// elsewhere. Collective.
+    /// Measures the `LogGP` parameters of the network between ranks 0 and 1, in nanoseconds:
+    /// medians of so many rounds. At rank 0; `None` elsewhere. Collective.
     ///
-    /// o is the mean of what a message takes its sender and its receiver, in bursts; L is what is left of half the way there and
-    /// back, and a twentieth of that at least; G is what each byte of a message of `bytes`, more than 8, adds; g is what a message of a burst takes the slower of the two.
+    /// o is the mean of what a message takes its sender and its receiver, in bursts; L is what is
+    /// left of half the way there and back, and a twentieth of that at least; G is what each
+    /// byte of a message of `bytes`, more than 8, adds; g is what a message of a burst takes the
+    /// slower of the two.
     ///
     /// # Errors
     ///
@@ -57,7 +61,8 @@ impl World {
                 }
                 ways.push(median(rounds_took));
             }
-            // Bursts from rank 0, each answered, so that they do not meet; and then from rank 1, to time what receiving takes at rank 0.
+            // Bursts from rank 0, each answered, so that they do not meet; and then from rank 1, to
+            // time what receiving takes at rank 0.
             for from in [0, 1] {
                 for _ in 0..rounds.div_ceil(BURST) {
                     let began = Instant::now();
@@ -67,7 +72,8 @@ impl World {
                         self.wait()?;
                     } else {
                         thread::sleep(ARRIVES);
-                        // The first may not be here yet, and what it takes to begin is not asked for.
+                        // The first may not be here yet, and what it takes to begin is not asked
+                        // for.
                         self.wait()?;
                         let began = Instant::now();
                         for _ in 1..BURST {

@@ -1,22 +1,25 @@
 //! A process beside each rank, that tells which rank was killed.
 //!
-//! A launcher ends all ranks as soon as one of them is killed, within milliseconds, so no survivor has the time to say which one that was; and
-//! MPICH's names a process alone. A rank that is stopped while MPI begins, or in an operation of all ranks, keeps the others
-//! from everything, from saying so, too. Both are said by somebody who is no rank: the process that the launcher has started, which starts
-//! the rank itself as its child, and waits.
+//! A launcher ends all ranks as soon as one of them is killed, within milliseconds, so no survivor
+//! has the time to say which one that was; and MPICH's names a process alone. A rank that is
+//! stopped while MPI begins, or in an operation of all ranks, keeps the others from everything,
+//! from saying so, too. Both are said by somebody who is no rank: the process that the launcher has
+//! started, which starts the rank itself as its child, and waits.
 //!
 //! ```text
 //! launcher --- supervisor ======= rank          ===: a socket, in the place of the rank's standard input
 //!          \-- supervisor ======= rank
 //! ```
 //!
-//! A supervisor knows its child's end, and the signal that was its cause, from the system. The program says so and ends by a signal,
-//! whereupon the launcher ends the others. (MPICH's does nothing about an exit code while MPI has not begun in that rank.) The child sends a byte a second, by a thread that does nothing else; if none comes for
-//! [`SILENT`] of the supervisor's own seconds, the child is stopped, and is killed. (A supervisor that was stopped itself has counted none.) If the
-//! supervisor is gone the socket is closed, and the rank ends.
+//! A supervisor knows its child's end, and the signal that was its cause, from the system. The
+//! program says so and ends by a signal, whereupon the launcher ends the others. (MPICH's does
+//! nothing about an exit code while MPI has not begun in that rank.) The child sends a byte a
+//! second, by a thread that does nothing else; if none comes for [`SILENT`] of the supervisor's own
+//! seconds, the child is stopped, and is killed. (A supervisor that was stopped itself has counted
+//! none.) If the supervisor is gone the socket is closed, and the rank ends.
 //!
-//! MPI sees nothing of it: what a launcher gives to its process (variables, descriptors, processors, limits) is inherited, as it is by a rank that is started from a
-//! script.
+//! MPI sees nothing of it: what a launcher gives to its process (variables, descriptors,
+//! processors, limits) is inherited, as it is by a rank that is started from a script.
 
 use std::fmt;
 use std::fs::File;
@@ -34,7 +37,8 @@ use super::launcher;
 /// How often a rank tells its supervisor that it runs.
 const PULSE: Duration = Duration::from_secs(1);
 
-/// So many pulses may be missing. The ranks themselves wait for less long, so where they can tell they do.
+/// So many pulses may be missing. The ranks themselves wait for less long, so where they can tell
+/// they do.
 const SILENT: u32 = 8;
 
 /// What a process is: see [`supervise`].
@@ -49,7 +53,8 @@ pub enum Role {
 /// How a rank has ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Ended {
-    /// What its supervisor is to end with, if the rank is not lost. If it is: by a signal, as [`std::process::abort`] does.
+    /// What its supervisor is to end with, if the rank is not lost. If it is: by a signal, as
+    /// [`std::process::abort`] does.
     pub code: u8,
     /// Whether it did not end by itself.
     pub lost: Option<Lost>,
@@ -97,10 +102,12 @@ fn name(signal: i32) -> String {
     format!("signal {signal} ({name})")
 }
 
-/// Makes this process the supervisor of a rank, if a launcher has started it: to be called first of all in `main`, of all ranks.
+/// Makes this process the supervisor of a rank, if a launcher has started it: to be called first of
+/// all in `main`, of all ranks.
 ///
-/// The rank is a child, which runs this program from its beginning, and gets [`Role::Rank`]. Its standard input is
-/// taken. `orphaned` is called there, on a thread of its own, if the supervisor is gone: it has to end the process.
+/// The rank is a child, which runs this program from its beginning, and gets [`Role::Rank`]. Its
+/// standard input is taken. `orphaned` is called there, on a thread of its own, if the supervisor
+/// is gone: it has to end the process.
 ///
 /// ```no_run
 /// use poach_far::{Role, supervise};
@@ -148,7 +155,8 @@ pub fn supervise(orphaned: impl FnOnce() + Send + 'static) -> std::io::Result<Ro
     Ok(Role::Supervisor(watch(own, child)))
 }
 
-/// The socket to this process's supervisor, or to one that has ended since it started this process; none if this is no rank.
+/// The socket to this process's supervisor, or to one that has ended since it started this process;
+/// none if this is no rank.
 fn of_supervisor() -> std::io::Result<Option<UnixStream>> {
     let Some((supervisor, number)) = launcher::supervisor() else { return Ok(None) };
     let input = File::from(std::io::stdin().as_fd().try_clone_to_owned()?);
@@ -157,8 +165,9 @@ fn of_supervisor() -> std::io::Result<Option<UnixStream>> {
     }
     let mut socket = UnixStream::from(OwnedFd::from(input));
     socket.set_read_timeout(Some(PULSE))?;
-    // A program that a rank starts has the variable, too, perhaps the socket, and another parent. A rank whose supervisor is gone has another parent as
-    // well; there the socket was closed before that. Nothing is ever sent to a rank.
+    // A program that a rank starts has the variable, too, perhaps the socket, and another parent. A
+    // rank whose supervisor is gone has another parent as well; there the socket was closed
+    // before that. Nothing is ever sent to a rank.
     let is_rank = supervisor == parent_id() || matches!(socket.read(&mut [0]), Ok(0));
     Ok(is_rank.then_some(socket))
 }

@@ -60,7 +60,8 @@ fn a_rank_that_stops_is_named() {
     fails(3, "stop", "jobs: rank 1 is lost: rank 0 has heard nothing from it for ");
 }
 
-/// The launcher notices first, and says it in its own words; MPICH's names the process, Open MPI's the rank.
+/// The launcher notices first, and says it in its own words; MPICH's names the process, Open MPI's
+/// the rank.
 #[test]
 fn a_rank_that_is_killed_ends_the_job() {
     let ran = run(3, &jobs(), &["kill"]);
@@ -72,7 +73,8 @@ fn a_rank_that_is_killed_ends_the_job() {
     in_time(ran.took, "killed");
 }
 
-/// The process that is a rank of the job with this word among its arguments, as soon as there is one: not its supervisor.
+/// The process that is a rank of the job with this word among its arguments, as soon as there is
+/// one: not its supervisor.
 fn process_of(rank: usize, word: &str) -> Option<u32> {
     let began = Instant::now();
     let names = ["PMI_RANK", "OMPI_COMM_WORLD_RANK", "PMIX_RANK"];

@@ -1,7 +1,9 @@
-//! All interleavings of a few ranks, parcels and messages: is the end found, and never before it has come?
+//! All interleavings of a few ranks, parcels and messages: is the end found, and never before it
+//! has come?
 //!
-//! The model runs the detector's own source. A rank with tasks may finish one, make one, or send one to any other rank; any message may
-//! arrive whenever it is the first of its pair; an idle rank may ask the detector. The search visits every state once.
+//! The model runs the detector's own source. A rank with tasks may finish one, make one, or send
+//! one to any other rank; any message may arrive whenever it is the first of its pair; an idle rank
+//! may ask the detector. The search visits every state once.
 
 #![forbid(unsafe_code)]
 

@@ -1,8 +1,10 @@
-//! The queue in a window under the model checker: does every parcel go to one rank, in every execution?
+//! The queue in a window under the model checker: does every parcel go to one rank, in every
+//! execution?
 //!
-//! The owner's and the thief's own source runs on words of `poach-check`'s memory of C11: an atomic operation of MPI acquires and
-//! releases, since each is flushed before the next; the slots are plain data, read and written relaxed. A network that does one thing wrong must
-//! be caught with each of the protocol's premises.
+//! The owner's and the thief's own source runs on words of `poach-check`'s memory of C11: an atomic
+//! operation of MPI acquires and releases, since each is flushed before the next; the slots are
+//! plain data, read and written relaxed. A network that does one thing wrong must be caught with
+//! each of the protocol's premises.
 
 #![forbid(unsafe_code)]
 
@@ -92,7 +94,8 @@ impl Transport for Network {
         let window = &self.window;
         match (word, self.fault) {
             (Which::Copied, Fault::NoWait) if self.rank == 0 => {
-                // As if all that was claimed were copied: as many as the ends say were shared and not taken back.
+                // As if all that was claimed were copied: as many as the ends say were shared and
+                // not taken back.
                 self.claimed
             }
             (Which::Copied, Fault::CopiedBefore) if self.rank > 0 => 0,
@@ -143,8 +146,8 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().unwrap())
 }
 
-/// An owner that shares so many parcels, takes back what is left, shares as many again if there is room, and takes back; and thieves that
-/// each try so often.
+/// An owner that shares so many parcels, takes back what is left, shares as many again if there is
+/// room, and takes back; and thieves that each try so often.
 fn search(each: u64, thieves: &[usize], fault: Fault) -> Report {
     let thieves = thieves.to_vec();
     let model = move |threads: &mut Threads| {

@@ -186,7 +186,8 @@ fn what_a_bind_mount_shows_counts_once() {
         poach_scan::scan(&[root.path().into()], &Options::default(), &Control::new())
             .unwrap()
             .totals;
-    // The directory that the mount hides is not there, and the one that it shows is in the sums already.
+    // The directory that the mount hides is not there, and the one that it shows is in the sums
+    // already.
     let hidden = fs::metadata(&mounted).unwrap();
     expected.directories -= 1;
     expected.apparent_bytes -= hidden.len();
@@ -260,7 +261,8 @@ fn calls_that_wait_nest_no_deeper_than_documented() {
     for (ranks, steal) in [(1, "messages"), (2, "messages"), (2, "window")] {
         let ran = run(ranks, &jobs(), &["nest", "", steal]);
         let said = ran.stdout().trim().strip_prefix("true ").map(str::parse);
-        // Sixteen, and what each of them has brought along; without a bound it is more than a hundred.
+        // Sixteen, and what each of them has brought along; without a bound it is more than a
+        // hundred.
         let nested: u32 = said.unwrap_or_else(|| panic!("{}", ran.stderr())).unwrap();
         assert!(nested <= 48, "{ranks} ranks, {steal}: {nested}");
     }

@@ -36,7 +36,8 @@ fn jobs_with_delays_between_their_ranks_run_each_task_once() {
         let ran = run(2, program(), &["soak", "--runs", "100", "--steal", steal, "--json"]);
         let document = ran.document();
         assert_eq!(document["wrong"].as_array().unwrap().len(), 0, "{document}");
-        // Stolen, or by lifelines: which of them is up to the scheduler of a machine that is shared.
+        // Stolen, or by lifelines: which of them is up to the scheduler of a machine that is
+        // shared.
         assert!(document["balance"]["tasks"].as_u64().unwrap() > 0, "{document}");
     }
 }

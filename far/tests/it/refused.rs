@@ -1,4 +1,5 @@
-//! An MPI that does not give what a job needs: each rank ends, with a sentence. It is the real one with a library before it, `refuses.c`.
+//! An MPI that does not give what a job needs: each rank ends, with a sentence. It is the real one
+//! with a library before it, `refuses.c`.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What safe code can do to the library: nothing but what a call says. Jobs of several ranks are tests of this very program, which
-//! starts itself under a launcher.
+//! What safe code can do to the library: nothing but what a call says. Jobs of several ranks are
+//! tests of this very program, which starts itself under a launcher.
 
 #![forbid(unsafe_code)]
 
@@ -146,7 +146,8 @@ fn a_balancer_alone_finds_the_end() {
     for _ in 0..10 {
         balancer.poll(&mut network, &mut idle);
     }
-    // The checkpoint has found a task, by what this rank says, and the job goes on; then it is over.
+    // The checkpoint has found a task, by what this rank says, and the job goes on; then it is
+    // over.
     assert_eq!(balancer.progress(), &Progress::Done);
     assert!(!idle.paused && balancer.wakes().is_none_or(|at| at < u64::MAX));
     let mut twice = balancer.counters();
@@ -170,7 +171,8 @@ fn a_balancer_that_fails_tells_everybody() {
     assert_eq!(network.sent[1].1, Message::Failed(failure));
 }
 
-/// Messages that no balancer sends, and a window that no owner has filled: an error or a panic with what is wrong.
+/// Messages that no balancer sends, and a window that no owner has filled: an error or a panic with
+/// what is wrong.
 #[test]
 fn a_network_that_lies_is_told_so() {
     let parcel = Parcel { tasks: u32::MAX, bytes: Vec::new() };
@@ -367,7 +369,8 @@ fn ask_for_everything(there: usize) {
     println!("all asked");
 }
 
-/// In the place of a window that holds sixteen such parcels there was one as large as the product's last 64 bits, and slots outside of it.
+/// In the place of a window that holds sixteen such parcels there was one as large as the product's
+/// last 64 bits, and slots outside of it.
 #[test]
 fn parcels_too_large_for_a_window_are_refused() {
     if let Some(bytes) = number() {

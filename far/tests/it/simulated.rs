@@ -1,4 +1,5 @@
-//! The load balancing over simulated ranks: each task once, and the end neither missed nor found too early.
+//! The load balancing over simulated ranks: each task once, and the end neither missed nor found
+//! too early.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The rule `architecture-is-whole`: ARCHITECTURE.md names every rule of the linter, every crate, and every directory at the root.
+//! The rule `architecture-is-whole`: ARCHITECTURE.md names every rule of the linter, every crate,
+//! and every directory at the root.
 
 use std::fs;
 use std::path::Path;

@@ -1,7 +1,8 @@
 //! The invariants of ARCHITECTURE.md, each of which says what the source does not contain.
 //!
-//! Each rule reads the tokens of a file, without comments and strings, so prose may name what code must not contain. The tests
-//! below break every rule in a made-up source tree: a rule that cannot fail proves nothing.
+//! Each rule reads the tokens of a file, without comments and strings, so prose may name what code
+//! must not contain. The tests below break every rule in a made-up source tree: a rule that cannot
+//! fail proves nothing.
 
 mod architecture;
 mod promises;

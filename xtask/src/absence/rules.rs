@@ -137,7 +137,8 @@ pub(crate) const RULES: [Rule; 10] = [
 pub(super) const GIVEN_UP: [&str; 8] =
     ["breathe", "crumb", "crumbs", "furnish", "furniture", "manners", "meal", "pile"];
 
-/// The words of which a name is made, in lower case: `SpawnQueue` and `spawn_queue` are `spawn` and `queue`.
+/// The words of which a name is made, in lower case: `SpawnQueue` and `spawn_queue` are `spawn` and
+/// `queue`.
 fn words_of(name: &str) -> impl Iterator<Item = String> {
     let mut words = vec![String::new()];
     for letter in name.chars() {
@@ -210,8 +211,8 @@ fn may_hold_unsafe(path: &str) -> bool {
         "crates/scan/src/sys",
         "far/src/mpi/raw",
     ];
-    /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely on, or that it
-    /// does not on purpose.
+    /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely
+    /// on, or that it does not on purpose.
     const VOUCHING: [&str; 12] = [
         "crates/bench/src/suites/simulate/forks/stack",
         "crates/bench/src/promise",

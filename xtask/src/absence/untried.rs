@@ -1,11 +1,14 @@
-//! The rule `safe-code-tries-everything`: whatever a user can call, make or implement of a library is named by a program
-//! of tests that forbids `unsafe`, or by the library's module `compile_fail`, which holds what safe code cannot write.
+//! The rule `safe-code-tries-everything`: whatever a user can call, make or implement of a library
+//! is named by a program of tests that forbids `unsafe`, or by the library's module `compile_fail`,
+//! which holds what safe code cannot write.
 //!
-//! The list is read from the source, so that it cannot fall behind: functions, methods, macros, traits with their
-//! methods, enums, and structs with public fields; not what is `unsafe`, since the compiler keeps safe code from it. A bare `pub` is an item that users reach (rustc's `unreachable_pub`
-//! says so), and what a public trait declares is as well. A function of a type that has no `self` makes something, so it
-//! must stand behind its type, `Type::name`; of everything else the name is enough. What a macro gives to its parameter
-//! (`impl $type`) is of each type that comes first where that macro is used.
+//! The list is read from the source, so that it cannot fall behind: functions, methods, macros,
+//! traits with their methods, enums, and structs with public fields; not what is `unsafe`, since
+//! the compiler keeps safe code from it. A bare `pub` is an item that users reach (rustc's
+//! `unreachable_pub` says so), and what a public trait declares is as well. A function of a type
+//! that has no `self` makes something, so it must stand behind its type, `Type::name`; of
+//! everything else the name is enough. What a macro gives to its parameter (`impl $type`) is of
+//! each type that comes first where that macro is used.
 
 use std::collections::HashSet;
 use std::fs;
@@ -229,7 +232,8 @@ fn qualifier(before: &[Token]) -> Option<&str> {
 /// The public items of a file.
 fn items(tokens: &[Token]) -> Vec<Item> {
     let mut items = Vec::new();
-    // The `impl`s and public traits that we are in: name, whether it is a trait, in which all is public, depth.
+    // The `impl`s and public traits that we are in: name, whether it is a trait, in which all is
+    // public, depth.
     let mut inside: Vec<(String, bool, usize)> = Vec::new();
     let mut next: Option<(String, bool)> = None;
     let mut by: Option<(String, usize)> = None;
@@ -293,7 +297,8 @@ fn items(tokens: &[Token]) -> Vec<Item> {
     items
 }
 
-/// Whether `unsafe` stands before a function or a trait, given what stands before its keyword: `unsafe extern "C"`, too.
+/// Whether `unsafe` stands before a function or a trait, given what stands before its keyword:
+/// `unsafe extern "C"`, too.
 fn is_unsafe(before: &[Token]) -> bool {
     let mut before = before.iter().rev().peekable();
     // A literal's text is left out.
@@ -324,7 +329,8 @@ fn implemented(tokens: &[Token]) -> String {
     name
 }
 
-/// Whether the fields of a struct, from the tokens behind its name, are for everybody to set: whether the first is.
+/// Whether the fields of a struct, from the tokens behind its name, are for everybody to set:
+/// whether the first is.
 fn has_public_fields(tokens: &[Token]) -> bool {
     let mut body =
         tokens.iter().skip_while(|token| !["{", "(", ";"].contains(&token.text.as_str()));

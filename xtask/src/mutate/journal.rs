@@ -1,4 +1,5 @@
-//! What became of each mutant, one JSON document a line, so that a run can be cut short and taken up again.
+//! What became of each mutant, one JSON document a line, so that a run can be cut short and taken
+//! up again.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -40,7 +41,8 @@ impl fmt::Display for Outcome {
     }
 }
 
-/// A number for a file's code, without comments and tests: a mutant of other code is another mutant.
+/// A number for a file's code, without comments and tests: a mutant of other code is another
+/// mutant.
 pub(crate) fn fingerprint(source: &str) -> String {
     let mut hasher = DefaultHasher::new();
     super::code(source).hash(&mut hasher);
@@ -127,8 +129,8 @@ impl Journal {
     }
 }
 
-/// The mutants that are the same program, each with its argument: a line with the key, and the argument in
-/// the indented lines below it. Lines that begin with `#` are comments.
+/// The mutants that are the same program, each with its argument: a line with the key, and the
+/// argument in the indented lines below it. Lines that begin with `#` are comments.
 pub(crate) fn equivalents(text: &str) -> Result<HashMap<String, String>> {
     let mut all = HashMap::new();
     let mut last: Option<String> = None;

@@ -1,9 +1,9 @@
 //! Mutants by rule: what a source file would be with one small change that ought to be noticed.
 //!
-//! Own rules, over token spans, rather than cargo-mutants': what matters here are orderings, fences and the
-//! order of stores, of which it knows nothing; and a queue is judged by its models, not by its tests alone.
-//! What is taken over from it: a timeout counts as caught, a mutant that does not compile is no mutant, and
-//! only changed files are tried again.
+//! Own rules, over token spans, rather than cargo-mutants': what matters here are orderings, fences
+//! and the order of stores, of which it knows nothing; and a queue is judged by its models, not by
+//! its tests alone. What is taken over from it: a timeout counts as caught, a mutant that does not
+//! compile is no mutant, and only changed files are tried again.
 
 pub(crate) mod journal;
 mod rules;
@@ -16,8 +16,8 @@ pub(crate) use rules::{code, mutants};
 /// One change of one file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Mutant {
-    /// What finds it again in a file that has changed elsewhere: the file, the rule, the text of the line,
-    /// and how many such there are before it.
+    /// What finds it again in a file that has changed elsewhere: the file, the rule, the text of
+    /// the line, and how many such there are before it.
     pub(crate) key: String,
     /// The line, from 1.
     pub(crate) line: usize,
@@ -49,8 +49,8 @@ impl Wrap {
 }
 
 impl Mutant {
-    /// Whether an access becomes weaker that is no more than an acquire and a release. On x86-64 the instruction is the same: a
-    /// model may notice it, and no other test.
+    /// Whether an access becomes weaker that is no more than an acquire and a release. On x86-64
+    /// the instruction is the same: a model may notice it, and no other test.
     pub(crate) fn is_for_models(&self, source: &str) -> bool {
         let weaker = matches!(&source[self.range.clone()], "Acquire" | "Release" | "AcqRel");
         cfg!(target_arch = "x86_64") && weaker && self.key.contains(": ordering: ")

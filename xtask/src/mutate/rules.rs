@@ -59,7 +59,8 @@ pub(crate) fn mutants(path: &str, source: &str) -> Result<Vec<Mutant>> {
     Ok(mutants.collect())
 }
 
-/// The tokens of a file that are code: no comments, and nothing for tests alone. The text itself if it is not Rust.
+/// The tokens of a file that are code: no comments, and nothing for tests alone. The text itself if
+/// it is not Rust.
 pub(crate) fn code(source: &str) -> String {
     fn kept(stream: TokenStream) -> TokenStream {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
@@ -154,7 +155,8 @@ impl Finder<'_> {
         vec![Wrap::new(whole, format!("(if {IS} {{ {other} }} else {{ "), " })")]
     }
 
-    /// The mutants of a row of tokens and of what its brackets hold. `method` is what is called with them.
+    /// The mutants of a row of tokens and of what its brackets hold. `method` is what is called
+    /// with them.
     fn walk(&mut self, stream: TokenStream, method: &str) {
         let tokens: Vec<TokenTree> = stream.into_iter().collect();
         let mut at = 0;
@@ -318,7 +320,8 @@ impl Finder<'_> {
         let mut start = 0;
         for at in 0..tokens.len() {
             if is_block(&tokens[at]) {
-                // `if .. { }` and the like end a statement without a sign; a closure's block and a pattern's do not.
+                // `if .. { }` and the like end a statement without a sign; a closure's block and a
+                // pattern's do not.
                 if !matches!(mark(tokens.get(at + 1)), ';' | '.' | '=') {
                     (start, stores) = (at + 1, None);
                 }
@@ -366,7 +369,8 @@ impl Finder<'_> {
     }
 }
 
-/// Whether an operand of a comparison ends at this token, which stands at `at`: what binds less tightly.
+/// Whether an operand of a comparison ends at this token, which stands at `at`: what binds less
+/// tightly.
 fn ends_operand(tokens: &[TokenTree], at: usize) -> bool {
     const WORDS: [&str; 10] =
         ["if", "while", "return", "match", "in", "break", "let", "else", "move", "loop"];

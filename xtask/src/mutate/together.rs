@@ -1,8 +1,8 @@
 //! One program that holds all mutants of a crate, and is the one whose number `POACH_MUTANT` says.
 //!
-//! To compile is most of what a mutant costs that is compiled by itself. Here each change stands beside what it changes, as a
-//! choice: `x.load(if mutant(7) { Relaxed } else { Acquire })`. What a choice cannot say (in a `const`, or a type that differs)
-//! is left to be tried alone.
+//! To compile is most of what a mutant costs that is compiled by itself. Here each change stands
+//! beside what it changes, as a choice: `x.load(if mutant(7) { Relaxed } else { Acquire })`. What a
+//! choice cannot say (in a `const`, or a type that differs) is left to be tried alone.
 
 use std::ops::Range;
 
@@ -46,7 +46,8 @@ pub(crate) fn weave(source: &str, mutants: &[(usize, &Mutant)]) -> Woven {
     });
     let (mut text, mut from) = (String::new(), 0);
     let mut places = Vec::new();
-    // What is open: where its choice began in the text, its end in the source, its number, what closes it.
+    // What is open: where its choice began in the text, its end in the source, its number, what
+    // closes it.
     let mut open: Vec<(usize, usize, usize, &str)> = Vec::new();
     let close = |open: &mut Vec<(usize, usize, usize, &str)>,
                  up_to: usize,
@@ -84,7 +85,8 @@ pub(crate) fn weave(source: &str, mutants: &[(usize, &Mutant)]) -> Woven {
 
 /// The module that a crate needs beside, at the end of its `lib.rs`; `count` is above every number.
 ///
-/// With `POACH_MUTANTS_REACHED=FILE` it is no mutant, and writes the number of each that is come to into the file.
+/// With `POACH_MUTANTS_REACHED=FILE` it is no mutant, and writes the number of each that is come to
+/// into the file.
 pub(crate) fn module(count: usize) -> String {
     format!(
         r#"

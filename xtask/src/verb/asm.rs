@@ -1,9 +1,9 @@
 //! `cargo xtask asm`: the owners of the fence-free queues execute no fence.
 //!
-//! Builds `owner_path`, an example of `poach-deque` in which one push and one pop of each queue are a
-//! function of their own, and disassembles these functions in the release build: those named `free_*`
-//! must hold no locked instruction and no `mfence`; those named `fenced_*` must hold one, which shows
-//! that the check can see them.
+//! Builds `owner_path`, an example of `poach-deque` in which one push and one pop of each queue are
+//! a function of their own, and disassembles these functions in the release build: those named
+//! `free_*` must hold no locked instruction and no `mfence`; those named `fenced_*` must hold one,
+//! which shows that the check can see them.
 
 use std::fs;
 
@@ -74,8 +74,8 @@ fn functions(bytes: &[u8]) -> Result<Vec<Function<'_>>> {
     Ok(functions)
 }
 
-/// The first instruction that is a fence: a locked one, an exchange with memory (which is locked without
-/// saying so), or `mfence`.
+/// The first instruction that is a fence: a locked one, an exchange with memory (which is locked
+/// without saying so), or `mfence`.
 fn fence(address: u64, code: &[u8]) -> Option<Instruction> {
     let is_fence = |instruction: &Instruction| {
         let touches_memory = (0..instruction.op_count())

@@ -1,8 +1,10 @@
-//! `cargo xtask capi`: the C library is built and installed into a scratch prefix, and its tests pass there.
+//! `cargo xtask capi`: the C library is built and installed into a scratch prefix, and its tests
+//! pass there.
 //!
-//! Each program of `capi/tests/c` is compiled with each compiler that is there, without a warning, against the shared and the static library, and run.
-//! With `--sanitizers` again under `AddressSanitizer` with `UndefinedBehaviorSanitizer`, under `ThreadSanitizer`, the library included, and under
-//! valgrind.
+//! Each program of `capi/tests/c` is compiled with each compiler that is there, without a warning,
+//! against the shared and the static library, and run. With `--sanitizers` again under
+//! `AddressSanitizer` with `UndefinedBehaviorSanitizer`, under `ThreadSanitizer`, the library
+//! included, and under valgrind.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +17,8 @@ use crate::workspace;
 /// What `cargo xtask capi` is told.
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Run the programs under the sanitizers and valgrind, too; install clang and valgrind if they are missing.
+    /// Run the programs under the sanitizers and valgrind, too; install clang and valgrind if they
+    /// are missing.
     #[arg(long)]
     sanitizers: bool,
     /// Only build and install, optimised, into this directory.
@@ -80,7 +83,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 
 const VALGRIND: &str = "valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite --fair-sched=yes";
 
-/// Clang, and its own sanitizers, without which it links with none: Debian has them in a package of the compiler's version.
+/// Clang, and its own sanitizers, without which it links with none: Debian has them in a package of
+/// the compiler's version.
 fn need_clang(target: &Path) -> Result<()> {
     need_program("clang", "--version", "clang")?;
     let (source, program) = (target.join("capi/empty.c"), target.join("capi/empty"));
@@ -150,7 +154,8 @@ fn install(root: &Path, target: &Path, profile: &str, prefix: &Path) -> Result<(
     Step::program("cc")
         .args(["-shared", "-o", text(&shared)?, "-Wl,--whole-archive", text(&archive)?])
         .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,-soname,libpoach.so.0"])
-        // Threads of its pools may run its code as long as the process lasts: so `dlclose` leaves it where it is.
+        // Threads of its pools may run its code as long as the process lasts: so `dlclose` leaves
+        // it where it is.
         .args(["-Wl,-z,nodelete", "-Wl,-z,defs"])
         .args([format!("-Wl,--version-script={}", capi.join("poach.map").display())])
         .args(SYSTEM)
@@ -177,8 +182,8 @@ fn fill(capi: &Path, name: &str, prefix: &Path, to: &Path) -> Result<()> {
     fs::write(to.join(name), filled).with_context(|| name.to_owned())
 }
 
-/// The library, and all that it is made of, built for `ThreadSanitizer`: it must see each access of both sides, and the standard
-/// library's.
+/// The library, and all that it is made of, built for `ThreadSanitizer`: it must see each access of
+/// both sides, and the standard library's.
 fn thread_sanitized(root: &Path, target: &Path) -> Result<Programs> {
     const TARGET: &str = "x86_64-unknown-linux-gnu";
     need_nightly(&["rust-src"])?;
@@ -207,7 +212,8 @@ fn capi_header(root: &Path) -> Result<String> {
     fs::read_to_string(&header).with_context(|| header.display().to_string())
 }
 
-/// The shared library has each function that the header declares, with its version, and nothing else. How many there are.
+/// The shared library has each function that the header declares, with its version, and nothing
+/// else. How many there are.
 fn exported(header: &str, prefix: &Path) -> Result<usize> {
     let library = prefix.join("lib/libpoach.so");
     let listed = Step::program("nm").args(["-D", "--defined-only", text(&library)?]).output();
@@ -355,13 +361,15 @@ impl Programs {
         // A child of `fork` makes pools of its own in one of the tests.
         run.env("TSAN_OPTIONS", "halt_on_error=1 die_after_fork=0")
             .env("LD_LIBRARY_PATH", text(&lib)?)
-            // What is to end with a message does not read this much debug information first, which takes minutes under `ThreadSanitizer`.
+            // What is to end with a message does not read this much debug information first, which
+            // takes minutes under `ThreadSanitizer`.
             .env("RUST_BACKTRACE", "0")
             .run("a program does not pass")
     }
 }
 
-/// Another project finds the library by pkg-config and by cmake, where they are, and its programs pass.
+/// Another project finds the library by pkg-config and by cmake, where they are, and its programs
+/// pass.
 fn packages(root: &Path, target: &Path, prefix: &Path) -> Result<()> {
     let tests = root.join("capi/tests");
     let lib = prefix.join("lib");

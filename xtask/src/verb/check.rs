@@ -1,4 +1,5 @@
-//! `cargo xtask check`: the model checker's matrix, searched further than `poach check all` does in its two minutes.
+//! `cargo xtask check`: the model checker's matrix, searched further than `poach check all` does in
+//! its two minutes.
 
 use anyhow::Result;
 

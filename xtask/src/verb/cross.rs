@@ -1,9 +1,10 @@
 //! `cargo xtask cross`: the workspace compiles for the platforms that this machine is not.
 //!
-//! A check, not a build: no cross linker is needed. A warning is an error there as it is here: what one
-//! platform does not use stands behind the `cfg` of those that do. The portable path of every crate that
-//! has one is also checked, and its tests run on this machine in `cargo test` as far as they can. A target of 32 bits is refused,
-//! with a sentence that says why; `WebAssembly`, whose words have 64 bits though its addresses have not, is checked.
+//! A check, not a build: no cross linker is needed. A warning is an error there as it is here: what
+//! one platform does not use stands behind the `cfg` of those that do. The portable path of every
+//! crate that has one is also checked, and its tests run on this machine in `cargo test` as far as
+//! they can. A target of 32 bits is refused, with a sentence that says why; `WebAssembly`, whose
+//! words have 64 bits though its addresses have not, is checked.
 
 use anyhow::{Result, ensure};
 
@@ -13,7 +14,8 @@ use crate::workspace::Workspace;
 /// A processor that is not TSO, and a system that is not Unix.
 const TARGETS: [&str; 2] = ["aarch64-unknown-linux-gnu", "x86_64-pc-windows-gnu"];
 
-/// Systems that are checked as users build for them: the library and the program, without the suites and the tests.
+/// Systems that are checked as users build for them: the library and the program, without the
+/// suites and the tests.
 const SYSTEMS: [&str; 3] =
     ["aarch64-apple-darwin", "x86_64-apple-darwin", "x86_64-unknown-freebsd"];
 

@@ -1,9 +1,11 @@
-//! `cargo xtask dependencies`: what Poach's users get with it may be used by them, is there once, and is needed.
+//! `cargo xtask dependencies`: what Poach's users get with it may be used by them, is there once,
+//! and is needed.
 //!
-//! Of all that the published packages depend on when they are built for somebody (not for tests): each package's licence is
-//! one of [`LICENCES`], and no package is there in two versions, but for [`TWICE`]. Of each package of the workspace: a
-//! dependency that its manifest names is named in its source. Known holes are another tool's: the workflows ask the advisory
-//! database, which is on the network.
+//! Of all that the published packages depend on when they are built for somebody (not for tests):
+//! each package's licence is one of [`LICENCES`], and no package is there in two versions, but for
+//! [`TWICE`]. Of each package of the workspace: a dependency that its manifest names is named in
+//! its source. Known holes are another tool's: the workflows ask the advisory database, which is on
+//! the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -17,7 +19,8 @@ use walkdir::WalkDir;
 use crate::absence::names_in;
 use crate::workspace::root;
 
-/// Licences under which Poach may be passed on with the package in it, whatever its user's licence is.
+/// Licences under which Poach may be passed on with the package in it, whatever its user's licence
+/// is.
 const LICENCES: [&str; 9] = [
     "0BSD",
     "Apache-2.0",
@@ -67,7 +70,8 @@ pub(crate) fn run() -> Result<()> {
     Ok(())
 }
 
-/// What a user builds who installs or depends on a published package, whatever the target and the features.
+/// What a user builds who installs or depends on a published package, whatever the target and the
+/// features.
 fn shipped(metadata: &Metadata) -> Result<Vec<&Package>> {
     let resolve = metadata.resolve.as_ref().context("cargo metadata resolved nothing")?;
     let packages: BTreeMap<&PackageId, &Package> =

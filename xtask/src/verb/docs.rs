@@ -1,4 +1,5 @@
-//! `cargo xtask docs`: the documentation builds, no link is broken, and the API pages have the READMEs of today.
+//! `cargo xtask docs`: the documentation builds, no link is broken, and the API pages have the
+//! READMEs of today.
 
 use anyhow::{Result, bail};
 use clap::Args;

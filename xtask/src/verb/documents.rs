@@ -1,7 +1,7 @@
 //! `cargo xtask documents`: what `poach scan` writes is what the programs say that it is for.
 //!
-//! The tests of `crates/cli/tests` that need such a program leave themselves out where it is not installed, and say
-//! so. Here it is installed, from Debian's packages, and nothing is left out.
+//! The tests of `crates/cli/tests` that need such a program leave themselves out where it is not
+//! installed, and say so. Here it is installed, from Debian's packages, and nothing is left out.
 
 use anyhow::{Result, ensure};
 

@@ -1,8 +1,10 @@
-//! `cargo xtask aarch64`, `big-endian` and `wine`: the tests run on platforms that this machine is not.
+//! `cargo xtask aarch64`, `big-endian` and `wine`: the tests run on platforms that this machine is
+//! not.
 //!
-//! Debian's cross compilers link the test programs, and an emulator runs each. What is emulated is the instruction set or the system,
-//! never the memory: a processor of total store order underneath shows no weak ordering. For that there are loom and `poach check
-//! --memory c11`. What an emulator cannot run is left out by name, with the reason, which is printed. A file of tests that
+//! Debian's cross compilers link the test programs, and an emulator runs each. What is emulated is
+//! the instruction set or the system, never the memory: a processor of total store order underneath
+//! shows no weak ordering. For that there are loom and `poach check --memory c11`. What an emulator
+//! cannot run is left out by name, with the reason, which is printed. A file of tests that
 //! fails does not end the run: the rest run, too, and the table at the end says which failed.
 
 use std::fs;
@@ -24,7 +26,8 @@ pub(crate) struct Platform {
     runner: (&'static str, &'static str),
     /// Directories of the crates whose tests run.
     crates: &'static [&'static str],
-    /// Of some packages only these files of tests; the others are Linux's. `bin` are the unit tests of the package's program.
+    /// Of some packages only these files of tests; the others are Linux's. `bin` are the unit
+    /// tests of the package's program.
     only: &'static [(&'static str, &'static [&'static str])],
     /// Files of tests, or tests in one as `file::test`, that are left out; the reason.
     left_out: &'static [(&'static str, &'static str)],
@@ -132,7 +135,8 @@ pub(crate) const WINE: Platform = Platform {
     starts_itself: false,
 };
 
-/// The library of Windows that the standard library takes its random numbers from, and that Wine 8 has not. A stand-in.
+/// The library of Windows that the standard library takes its random numbers from, and that Wine 8
+/// has not. A stand-in.
 const RANDOM_NUMBERS: (&str, &str) = (
     "bcryptprimitives",
     r"

@@ -1,8 +1,10 @@
-//! `cargo xtask face-suite`: the published tests and examples of crossbeam-deque and st3, on the originals and on the faces of
-//! `poach_deque` that have their names; and the tests of two crates that stand on crossbeam-deque.
+//! `cargo xtask face-suite`: the published tests and examples of crossbeam-deque and st3, on the
+//! originals and on the faces of `poach_deque` that have their names; and the tests of two crates
+//! that stand on crossbeam-deque.
 //!
-//! A crate of the original's name and version that consists of `pub use poach_deque::crossbeam::*;` is put in its place by a
-//! `[patch.crates-io]` block, so that no line of what is tested changes. The number of tests that must pass is that of the original.
+//! A crate of the original's name and version that consists of `pub use poach_deque::crossbeam::*;`
+//! is put in its place by a `[patch.crates-io]` block, so that no line of what is tested changes.
+//! The number of tests that must pass is that of the original.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

@@ -97,8 +97,8 @@ pub(crate) struct Options {
     /// How the barrier is refused: in each of these ways.
     #[arg(long, value_enum, value_delimiter = ',', default_value = "eperm,enosys,off")]
     how: Vec<How>,
-    /// Only some quick files of tests, whose programs `cargo test --workspace` has built, and the tests of
-    /// the drop-in: three minutes.
+    /// Only some quick files of tests, whose programs `cargo test --workspace` has built, and the
+    /// tests of the drop-in: three minutes.
     #[arg(long)]
     quick: bool,
 }

@@ -1,9 +1,13 @@
-//! `cargo xtask guide`: each command of the guide does what its page says, and each page is where a reader and the tests look for it.
+//! `cargo xtask guide`: each command of the guide does what its page says, and each page is where a
+//! reader and the tests look for it.
 //!
-//! A stranger's run: the program is built, a directory is made with nothing in it but a few files, and every line of a
-//! `console` block that begins with `$` is run there by a shell, page by page. A command ends with 0, or with the number in
-//! `# exits with N` behind it. A picture that a command makes, under the name of one in `pictures/`, must be that picture; `--pictures` puts the new ones there. Snippets of Rust are documentation tests of the package `poach-guide`, which `cargo test` runs;
-//! here it is only asked that no page is left out of them or of the summary. `--book` makes the pages with mdBook.
+//! A stranger's run: the program is built, a directory is made with nothing in it but a few files,
+//! and every line of a `console` block that begins with `$` is run there by a shell, page by page.
+//! A command ends with 0, or with the number in `# exits with N` behind it. A picture that a
+//! command makes, under the name of one in `pictures/`, must be that picture; `--pictures` puts the
+//! new ones there. Snippets of Rust are documentation tests of the package `poach-guide`, which
+//! `cargo test` runs; here it is only asked that no page is left out of them or of the summary.
+//! `--book` makes the pages with mdBook.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -18,7 +22,8 @@ use crate::workspace::{root, target_directory};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Make the pages, too, into `target/guide/book`, with mdBook, which is built by cargo if it is not installed.
+    /// Make the pages, too, into `target/guide/book`, with mdBook, which is built by cargo if it
+    /// is not installed.
     #[arg(long)]
     book: bool,
     /// Replace the pictures of the pages by those that their commands make.
@@ -123,7 +128,8 @@ fn run_page(page: &str, text: &str, programs: &Path) -> Result<usize> {
     Ok(lines.len())
 }
 
-/// Compares what a page's commands have drawn with the pictures of the same names, or replaces these.
+/// Compares what a page's commands have drawn with the pictures of the same names, or replaces
+/// these.
 ///
 /// # Errors
 ///

@@ -6,8 +6,9 @@
 //! often it came out right, and after how much processor time. What happened otherwise is listed
 //! below it. The verb fails where the original core was right more often, and where Poach is not
 //! right each time on the machine as it is, except in the rows of `par_bridge`: a lock that is
-//! held across a join may be waited for in vain on either core. It names the cells in which neither was ever right,
-//! which compare nothing: as all of a machine's are if a filter cannot be installed.
+//! held across a join may be waited for in vain on either core. It names the cells in which neither
+//! was ever right, which compare nothing: as all of a machine's are if a filter cannot be
+//! installed.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;

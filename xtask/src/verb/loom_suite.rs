@@ -1,8 +1,9 @@
-//! `cargo xtask loom-suite`: published tests for loom, on loom and on the module of `poach-check` that has its names.
+//! `cargo xtask loom-suite`: published tests for loom, on loom and on the module of `poach-check`
+//! that has its names.
 //!
-//! The tests are loom's own and those of concurrent-queue. A crate named `loom` that consists of `pub use poach_check::loom::*;` is put in
-//! loom's place by a `[patch.crates-io]` block, so that no line of what is tested changes. A test must end as it does on loom, but for
-//! [`DIFFERENT`].
+//! The tests are loom's own and those of concurrent-queue. A crate named `loom` that consists of
+//! `pub use poach_check::loom::*;` is put in loom's place by a `[patch.crates-io]` block, so that
+//! no line of what is tested changes. A test must end as it does on loom, but for [`DIFFERENT`].
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -34,7 +35,8 @@ struct Suite {
     flags: &'static str,
 }
 
-/// Lints are off, because an `unsafe` block around a function that is safe in `poach-check` is unused, and some tests deny warnings.
+/// Lints are off, because an `unsafe` block around a function that is safe in `poach-check` is
+/// unused, and some tests deny warnings.
 const SUITES: [Suite; 2] = [
     Suite {
         name: "loom",
@@ -68,7 +70,8 @@ const SUITES: [Suite; 2] = [
         name: "concurrent-queue",
         needs: "concurrent-queue = { version = \"=2.5.0\", features = [\"loom\"] }\nloom = \"=0.7.2\"\n",
         tests: &["loom"],
-        // Without a bound loom comes to no end in a minute, and `poach-check` refuses 20 million states.
+        // Without a bound loom comes to no end in a minute, and `poach-check` refuses 20 million
+        // states.
         preemptions: Some(2),
         flags: "--cap-lints=allow --cfg loom",
     },

@@ -1,7 +1,9 @@
-//! `cargo xtask minimal`: the library and the program compile with the oldest version of each dependency that the manifests allow.
+//! `cargo xtask minimal`: the library and the program compile with the oldest version of each
+//! dependency that the manifests allow.
 //!
-//! Whoever has an old lock file gets such versions, and a build is the only thing that can tell whether one is too old. What
-//! dependencies ask for among themselves is resolved as always: their minimums are theirs to keep.
+//! Whoever has an old lock file gets such versions, and a build is the only thing that can tell
+//! whether one is too old. What dependencies ask for among themselves is resolved as always: their
+//! minimums are theirs to keep.
 
 use anyhow::Result;
 

@@ -1,10 +1,11 @@
 //! `cargo xtask miri`: the tests of the crates that hold `unsafe`, interpreted by Miri.
 //!
-//! The loom models are left out: loom brings its own scheduler, and has no undefined behaviour to show.
-//! The stress tests do less here than elsewhere; what Miri adds to them is that it also sees what did not
-//! go wrong. What `tests/it/lasting*.rs` make lives as long as the program, as it is documented to; there Miri looks
-//! for everything but leaks. A file of tests after the other runs, and a table at the end says what each did; one in which something
-//! is found does not end the run. The whole takes more than an hour on one core: `--shard` divides it.
+//! The loom models are left out: loom brings its own scheduler, and has no undefined behaviour to
+//! show. The stress tests do less here than elsewhere; what Miri adds to them is that it also sees
+//! what did not go wrong. What `tests/it/lasting*.rs` make lives as long as the program, as it is
+//! documented to; there Miri looks for everything but leaks. A file of tests after the other runs,
+//! and a table at the end says what each did; one in which something is found does not end the run.
+//! The whole takes more than an hour on one core: `--shard` divides it.
 
 use std::time::Instant;
 

@@ -1,9 +1,12 @@
-//! `cargo xtask mpi`: the workspace `far/`, built and tested against both of Debian's MPIs, and its own lints.
+//! `cargo xtask mpi`: the workspace `far/`, built and tested against both of Debian's MPIs, and its
+//! own lints.
 //!
-//! Both are installed side by side: which one a build takes is said by the compiler's wrapper (`MPICC`), and which launcher the
-//! tests start by `POACH_FAR_MPIEXEC`. A build does not notice that `MPICC` has changed, so each has a target directory.
+//! Both are installed side by side: which one a build takes is said by the compiler's wrapper
+//! (`MPICC`), and which launcher the tests start by `POACH_FAR_MPIEXEC`. A build does not notice
+//! that `MPICC` has changed, so each has a target directory.
 //!
-//! `--quick` takes one of them, the library's tests and those of `tests/it/quick.rs`, with two ranks.
+//! `--quick` takes one of them, the library's tests and those of `tests/it/quick.rs`, with two
+//! ranks.
 
 use anyhow::{Result, ensure};
 
@@ -22,7 +25,8 @@ pub(crate) struct Options {
     /// Where there is no MPI and none can be installed, say so, and do not fail.
     #[arg(long)]
     if_possible: bool,
-    /// Jobs with delays between their four ranks, by messages and as many by windows; not with `--quick`.
+    /// Jobs with delays between their four ranks, by messages and as many by windows; not with
+    /// `--quick`.
     #[arg(long, default_value_t = 1_000)]
     runs: u64,
     /// Jobs of which a rank is killed, at moments that a seed decides.
@@ -30,7 +34,8 @@ pub(crate) struct Options {
     kills: u64,
 }
 
-/// Open MPI's leave to run as the user of a container, with more ranks than processors, and its windows without `osc/rdma`, which crashes.
+/// Open MPI's leave to run as the user of a container, with more ranks than processors, and its
+/// windows without `osc/rdma`, which crashes.
 const OPEN_MPI: [(&str, &str); 4] = [
     ("OMPI_ALLOW_RUN_AS_ROOT", "1"),
     ("OMPI_ALLOW_RUN_AS_ROOT_CONFIRM", "1"),
@@ -103,7 +108,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Makes sure that these MPIs are there, and clang: bindgen loads libclang, and reads the system's headers by clang's own.
+/// Makes sure that these MPIs are there, and clang: bindgen loads libclang, and reads the system's
+/// headers by clang's own.
 fn need(with: &[String]) -> Result<()> {
     need_program("clang", "--version", "clang libclang-dev")?;
     for name in with {

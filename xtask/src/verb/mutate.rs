@@ -1,10 +1,12 @@
-//! `cargo xtask mutate`: every small change by rule that ought to be noticed, and whether a test notices it.
+//! `cargo xtask mutate`: every small change by rule that ought to be noticed, and whether a test
+//! notices it.
 //!
-//! Mutants are tried in a copy of the workspace under `target/mutate`, never in the workspace itself. All that can be are in
-//! one build, each as a choice of the running program ([`together`]). With `--alone` a mutant
-//! compiles by itself, then the tests of its crate run, then, for a queue or a pool, the quick matrix of `poach check`.
-//! What became of it stands in a journal, so a run can be interrupted and taken up again, and a file that has
-//! not changed is not tried twice.
+//! Mutants are tried in a copy of the workspace under `target/mutate`, never in the workspace
+//! itself. All that can be are in one build, each as a choice of the running program
+//! ([`together`]). With `--alone` a mutant compiles by itself, then the tests of its crate run,
+//! then, for a queue or a pool, the quick matrix of `poach check`. What became of it stands in a
+//! journal, so a run can be interrupted and taken up again, and a file that has not changed is not
+//! tried twice.
 
 mod together;
 mod trial;
@@ -34,7 +36,8 @@ const JUDGED: [&str; 8] = [
     "crates/cli/src/scan",
 ];
 
-/// Packages whose mutants are in one build, since the tests of each reach the others' code. One build is of one workspace.
+/// Packages whose mutants are in one build, since the tests of each reach the others' code. One
+/// build is of one workspace.
 const BUILDS: [&[&str]; 4] = [
     &["crates/memory", "crates/deque", "crates/pool"],
     &["crates/runtime", "crates/parallel"],
@@ -59,13 +62,15 @@ pub(crate) struct Options {
     /// Try those that have survived once more: what tests are added for.
     #[arg(long)]
     again: bool,
-    /// Stop after so many minutes; the next run goes on from there. With 0, print what is known already.
+    /// Stop after so many minutes; the next run goes on from there. With 0, print what is known
+    /// already.
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
     /// Leave out tests that take longer than so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     longest: f64,
-    /// Compile each mutant by itself, in a copy of the workspace: for those that cannot be in one build with the others.
+    /// Compile each mutant by itself, in a copy of the workspace: for those that cannot be in one
+    /// build with the others.
     #[arg(long)]
     alone: bool,
     /// Mutants tried at once; with `--alone`, each in a copy of its own.
@@ -100,7 +105,8 @@ impl Case {
         directory(&self.path)
     }
 
-    /// Whether there is anything to find out about it; a survivor counts if it is to be tried `again`.
+    /// Whether there is anything to find out about it; a survivor counts if it is to be tried
+    /// `again`.
     fn is_open(&self, journal: &Journal, again: bool) -> bool {
         let known = journal.known(&self.mutant.key, &self.fingerprint);
         let again = again && !self.explained && known == Some(Outcome::Survived);
@@ -201,7 +207,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Every mutant of the judged files and of those that are `named` beside them; if any is named, only theirs are asked for.
+/// Every mutant of the judged files and of those that are `named` beside them; if any is named,
+/// only theirs are asked for.
 fn all(root: &Path, named: &[String], same: &HashMap<String, String>) -> Result<Vec<Case>> {
     let mut paths = files(root)?;
     for path in named {
@@ -225,7 +232,8 @@ fn all(root: &Path, named: &[String], same: &HashMap<String, String>) -> Result<
     Ok(cases)
 }
 
-/// Refuses arguments about mutants that do not exist (any more): the code that they speak of has changed.
+/// Refuses arguments about mutants that do not exist (any more): the code that they speak of has
+/// changed.
 fn refuse_gone(same: &HashMap<String, String>, cases: &[Case]) -> Result<()> {
     let there: BTreeSet<&str> = cases.iter().map(|case| case.mutant.key.as_str()).collect();
     let mut gone: Vec<&str> =
@@ -295,7 +303,8 @@ fn commands(path: &str) -> Vec<String> {
     let package = package(directory(path));
     let mut all = vec![format!("check -p {package} --tests"), format!("test -p {package}")];
     if package == "poach-memory" {
-        // On x86 a thief needs no fence: the queues' loom models are for processors on which it does.
+        // On x86 a thief needs no fence: the queues' loom models are for processors on which it
+        // does.
         all.push("test -p poach-deque --test it model_fenced".to_owned());
     }
     if matches!(package.as_str(), "poach-deque" | "poach-pool" | "poach-memory") {
@@ -372,8 +381,8 @@ fn attempt(copy: &Path, target: &Path, commands: &[String], timeout: Duration) -
     Ok(Outcome::Survived)
 }
 
-/// Whether a child succeeds; `None` if it takes too long, when it and all that it started are ended. What counts is how long this
-/// program has waited, so that a pause of both is none.
+/// Whether a child succeeds; `None` if it takes too long, when it and all that it started are
+/// ended. What counts is how long this program has waited, so that a pause of both is none.
 fn wait(child: &mut Child, timeout: Duration) -> Result<Option<bool>> {
     let mut waited = Duration::ZERO;
     loop {

@@ -1,7 +1,9 @@
-//! `cargo xtask oldest`: the library and the program compile with the oldest compiler that `Cargo.toml` states.
+//! `cargo xtask oldest`: the library and the program compile with the oldest compiler that
+//! `Cargo.toml` states.
 //!
-//! What a user builds, that is: libraries and the default program. Tests, benchmarks and their peers may ask for a newer compiler.
-//! Warnings are those of the newest compiler, which `lint` asks; the oldest may have others.
+//! What a user builds, that is: libraries and the default program. Tests, benchmarks and their
+//! peers may ask for a newer compiler. Warnings are those of the newest compiler, which `lint`
+//! asks; the oldest may have others.
 
 use anyhow::{Context as _, Result};
 

@@ -1,10 +1,12 @@
-//! `cargo xtask publish --dry`: whoever has the packages, and nothing else of this repository, can use Poach.
+//! `cargo xtask publish --dry`: whoever has the packages, and nothing else of this repository, can
+//! use Poach.
 //!
 //! All that may be published is packed. The packages are laid beside
-//! what they depend on, as cargo vendors it, and in an empty home, with this directory as the only source of packages
-//! and without a network, `poach` is installed and run, and two programs that name `poach` as a dependency are built
-//! and run: with the program's feature, as `cargo add poach` writes it, and without. So what is missing in a package
-//! (a file outside of it, a dependency that is not published) is found before anybody publishes.
+//! what they depend on, as cargo vendors it, and in an empty home, with this directory as the only
+//! source of packages and without a network, `poach` is installed and run, and two programs that
+//! name `poach` as a dependency are built and run: with the program's feature, as `cargo add poach`
+//! writes it, and without. So what is missing in a package (a file outside of it, a dependency that
+//! is not published) is found before anybody publishes.
 
 use std::fs;
 use std::path::{Path, PathBuf};

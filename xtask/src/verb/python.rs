@@ -1,7 +1,9 @@
-//! `cargo xtask python`: the wheel of `python/` is built and installed into scratch environments, where its tests and its types pass.
+//! `cargo xtask python`: the wheel of `python/` is built and installed into scratch environments,
+//! where its tests and its types pass.
 //!
-//! The tools (maturin, pytest, mypy; pyarrow and pandas for tests that leave themselves out without them) are installed by pip into
-//! `target/python/tools`, the wheel alone into `target/python/fresh`. Nothing is needed but Python 3.9 and a package index.
+//! The tools (maturin, pytest, mypy; pyarrow and pandas for tests that leave themselves out without
+//! them) are installed by pip into `target/python/tools`, the wheel alone into
+//! `target/python/fresh`. Nothing is needed but Python 3.9 and a package index.
 
 use std::fs;
 use std::path::{Path, PathBuf};

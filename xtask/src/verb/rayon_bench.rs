@@ -1,4 +1,5 @@
-//! `cargo xtask rayon-bench`: rayon's iterators on the original core and on `compat/rayon-core`, in turn.
+//! `cargo xtask rayon-bench`: rayon's iterators on the original core and on `compat/rayon-core`, in
+//! turn.
 
 use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};

@@ -1,10 +1,12 @@
-//! `cargo xtask release VERSION`: makes the commit and the tag of a release, once all that a release promises holds.
+//! `cargo xtask release VERSION`: makes the commit and the tag of a release, once all that a
+//! release promises holds.
 //!
-//! In this order: the version comes after the last one, and no tag has it; nothing is uncommitted; the changelog says something
-//! under "Unreleased"; the public items that the last tag had are still there, unless the version is one that may break them
-//! (cargo-semver-checks, which must be installed); the packages can be used by themselves (`publish --dry`). Then the versions in
-//! `Cargo.toml`, the lock file and the changelog's heading change, in one commit with an annotated tag. With `--dry` that commit is made in a
-//! copy and shown. Nothing is sent anywhere.
+//! In this order: the version comes after the last one, and no tag has it; nothing is uncommitted;
+//! the changelog says something under "Unreleased"; the public items that the last tag had are
+//! still there, unless the version is one that may break them (cargo-semver-checks, which must be
+//! installed); the packages can be used by themselves (`publish --dry`). Then the versions in
+//! `Cargo.toml`, the lock file and the changelog's heading change, in one commit with an annotated
+//! tag. With `--dry` that commit is made in a copy and shown. Nothing is sent anywhere.
 
 use std::fs;
 use std::path::Path;
@@ -97,7 +99,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// `cargo xtask interface`: the public items of the last release are still there, if the version in `Cargo.toml` promises that.
+/// `cargo xtask interface`: the public items of the last release are still there, if the version in
+/// `Cargo.toml` promises that.
 pub(crate) fn interface() -> Result<()> {
     let root = workspace::root();
     let now = Workspace::load()?.version().context("the packages have no common version")?;
@@ -139,7 +142,8 @@ fn release_notes(changelog: &str, version: &Version, today: &str) -> Result<Stri
     Ok(format!("{before}{HEADING}\n## {version} ({today})\n{rest}"))
 }
 
-/// `Cargo.toml` with the new version in place of the old: the workspace's, and that of each of its packages.
+/// `Cargo.toml` with the new version in place of the old: the workspace's, and that of each of its
+/// packages.
 fn with_version(manifest: &str, old: &Version, new: &Version) -> Result<String> {
     let (from, to) = (format!("version = \"{old}\""), format!("version = \"{new}\""));
     let ours =

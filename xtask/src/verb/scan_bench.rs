@@ -1,9 +1,12 @@
-//! `cargo xtask scan-bench`: `poach scan`, the least that a walk can do, and other programs of this machine, on one tree and in turn.
+//! `cargo xtask scan-bench`: `poach scan`, the least that a walk can do, and other programs of this
+//! machine, on one tree and in turn.
 //!
-//! The tree is a directory that is named, or one that is grown from a seed and removed at the end. A system is timed as users see it: from the
-//! start of its process to its end, with what it prints thrown away. Before anything is timed, the totals of `poach scan` must be
-//! those of the floor (`crates/scan/examples/floor.rs`), bytes included where the tree is from a seed, and its maker's. Each round runs every system once, in
-//! an order of its own. Other programs are those of [`PEERS`] that stand in a directory of `PATH`; which they are, and their versions, is printed.
+//! The tree is a directory that is named, or one that is grown from a seed and removed at the end.
+//! A system is timed as users see it: from the start of its process to its end, with what it prints
+//! thrown away. Before anything is timed, the totals of `poach scan` must be those of the floor
+//! (`crates/scan/examples/floor.rs`), bytes included where the tree is from a seed, and its
+//! maker's. Each round runs every system once, in an order of its own. Other programs are those of
+//! [`PEERS`] that stand in a directory of `PATH`; which they are, and their versions, is printed.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -30,7 +33,8 @@ pub(crate) struct Options {
     /// How often each system runs.
     #[arg(long, default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     rounds: u32,
-    /// The threads of each system that can be told how many [default: 2; with --cold, as many as the system itself takes].
+    /// The threads of each system that can be told how many [default: 2; with --cold, as many as
+    /// the system itself takes].
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..=1_024))]
     threads: Option<u32>,
     /// Drop what the system remembers of its disks before each run. Only root may.
@@ -45,7 +49,8 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// The threads of each system that can be told how many; nothing, if each takes as many as it likes.
+    /// The threads of each system that can be told how many; nothing, if each takes as many as it
+    /// likes.
     fn threads(&self) -> Option<u32> {
         self.threads.or((!self.cold).then_some(2))
     }
@@ -61,7 +66,8 @@ struct System {
     version: String,
 }
 
-/// Other programs: the flag that says how many threads, and their other arguments. The directory comes last.
+/// Other programs: the flag that says how many threads, and their other arguments. The directory
+/// comes last.
 const PEERS: [(&str, &str, &[&str]); 6] = [
     ("pdu", "--threads", &["--silent-errors"]),
     ("diskus", "-j", &[]),
@@ -71,7 +77,8 @@ const PEERS: [(&str, &str, &[&str]); 6] = [
     ("du", "", &["-s"]),
 ];
 
-/// What the others are multiples of: the fastest of those that have this name, and a number of threads.
+/// What the others are multiples of: the fastest of those that have this name, and a number of
+/// threads.
 const FLOOR: &str = "floor";
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
@@ -209,7 +216,8 @@ fn agree(built: &Path, path: &Path, made: Option<&str>) -> Result<String> {
     let mut scan = Command::new(built.join("poach"));
     let scan = output(scan.arg("scan").arg(path).args(["--report", "summary", "--json"]))?;
     let scan = totals(&scan)?;
-    // A name outside of a tree that was not made for this takes its share of a file's bytes from the floor's sum.
+    // A name outside of a tree that was not made for this takes its share of a file's bytes from
+    // the floor's sum.
     let compared = |said: &str| match made {
         Some(_) => said.trim().to_owned(),
         None => said.rsplit_once(", ").map_or(said, |(counts, _)| counts).to_owned(),

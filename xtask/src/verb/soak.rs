@@ -1,5 +1,5 @@
-//! `cargo xtask soak`: the runtime for as long as it takes to make a thousand million forks, each result
-//! checked, and then ten thousand pools.
+//! `cargo xtask soak`: the runtime for as long as it takes to make a thousand million forks, each
+//! result checked, and then ten thousand pools.
 
 use anyhow::Result;
 

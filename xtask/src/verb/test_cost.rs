@@ -1,5 +1,6 @@
-//! `cargo xtask test-cost`: what the tests cost on this machine. From an empty target folder to the last test, and after a
-//! change in the runtime: the time, and the processors' time of the compiler and of the tests.
+//! `cargo xtask test-cost`: what the tests cost on this machine. From an empty target folder to the
+//! last test, and after a change in the runtime: the time, and the processors' time of the compiler
+//! and of the tests.
 
 use std::fs::{self, File};
 use std::time::{Duration, Instant, SystemTime};

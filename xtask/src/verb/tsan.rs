@@ -1,7 +1,9 @@
-//! `cargo xtask tsan`: the unit tests and `tests` of the crates that hold `unsafe`, under `ThreadSanitizer`.
+//! `cargo xtask tsan`: the unit tests and `tests` of the crates that hold `unsafe`, under
+//! `ThreadSanitizer`.
 //!
-//! The models are left out, in `tests` and in the libraries: they bring threads of their own, which the sanitizer does not know, and each
-//! of their executions is one real thread. The standard library is built with it too, so nothing has to be suppressed, and nothing is.
+//! The models are left out, in `tests` and in the libraries: they bring threads of their own, which
+//! the sanitizer does not know, and each of their executions is one real thread. The standard
+//! library is built with it too, so nothing has to be suppressed, and nothing is.
 
 use anyhow::{Result, ensure};
 
@@ -12,8 +14,8 @@ use crate::workspace::{Test, Workspace};
 /// The sanitizer needs a target of its own, so that build scripts are built without it.
 const TARGET: &str = "x86_64-unknown-linux-gnu";
 
-/// The first report ends a program. An allocation that is too large fails, and a child of `fork()` may start threads, as without the
-/// sanitizer.
+/// The first report ends a program. An allocation that is too large fails, and a child of `fork()`
+/// may start threads, as without the sanitizer.
 const OPTIONS: &str = "halt_on_error=1 allocator_may_return_null=1 die_after_fork=0";
 
 /// Files of tests that the sanitizer cannot run, and why.

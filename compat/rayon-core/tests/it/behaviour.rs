@@ -1,5 +1,5 @@
-//! What the documentation of rayon-core promises, asked of whichever core this is built with: this package, and, by
-//! `compat/original`, the original.
+//! What the documentation of rayon-core promises, asked of whichever core this is built with: this
+//! package, and, by `compat/original`, the original.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! What the documentation of rayon-core promises of handlers, names, call stacks and threads that a program starts itself, asked of
-//! whichever core this is built with, as `behaviour.rs` does.
+//! What the documentation of rayon-core promises of handlers, names, call stacks and threads that a
+//! program starts itself, asked of whichever core this is built with, as `behaviour.rs` does.
 
 #![forbid(unsafe_code)]
 

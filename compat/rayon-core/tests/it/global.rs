@@ -1,4 +1,5 @@
-//! The global pool, which a process makes once. Each test runs itself again in a process of its own.
+//! The global pool, which a process makes once. Each test runs itself again in a process of its
+//! own.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +15,8 @@ use rayon_core::{
 
 use crate::own_process::this_test;
 
-/// Whether this is the process that `test` is run in, with three threads as the environment says; if not, starts it.
+/// Whether this is the process that `test` is run in, with three threads as the environment says;
+/// if not, starts it.
 #[track_caller]
 fn in_child(test: &str) -> bool {
     in_child_with(test, &[("RAYON_NUM_THREADS", "3")])
@@ -58,7 +60,8 @@ fn the_global_pool_is_made_once_as_the_environment_says() {
 
 type FirstCall = (&'static str, fn() -> usize);
 
-/// What a program calls first, by name; each tells how many threads the pool has that runs the task.
+/// What a program calls first, by name; each tells how many threads the pool has that runs the
+/// task.
 fn first_calls() -> [FirstCall; 10] {
     fn sent(spawn: impl FnOnce(mpsc::Sender<usize>)) -> usize {
         let (send, receive) = mpsc::channel();

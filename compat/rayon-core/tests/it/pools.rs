@@ -1,4 +1,5 @@
-//! Pools that are made and dropped leave nothing. In a process of its own, since it counts the threads.
+//! Pools that are made and dropped leave nothing. In a process of its own, since it counts the
+//! threads.
 
 #![forbid(unsafe_code)]
 

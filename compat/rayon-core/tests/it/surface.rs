@@ -1,8 +1,10 @@
-//! The whole public surface of rayon-core 1.13, by its types: what compiles here on one core compiles on the other. Built with either, as
-//! `behaviour.rs` is; that each item does what it should is asked there.
+//! The whole public surface of rayon-core 1.13, by its types: what compiles here on one core
+//! compiles on the other. Built with either, as `behaviour.rs` is; that each item does what it
+//! should is asked there.
 //!
-//! Functions of programs call functions of the core with the bounds that its documentation states and no more, so a bound that is stricter
-//! than the original's does not compile; each has the original's type parameters, which programs may name.
+//! Functions of programs call functions of the core with the bounds that its documentation states
+//! and no more, so a bound that is stricter than the original's does not compile; each has the
+//! original's type parameters, which programs may name.
 
 #![forbid(unsafe_code)]
 #![allow(deprecated, reason = "they are part of the surface")]
@@ -234,7 +236,8 @@ mod compiles {
     }
 }
 
-/// Which of the traits a type has that the compiler derives by itself: an inherent constant goes before one of a trait.
+/// Which of the traits a type has that the compiler derives by itself: an inherent constant goes
+/// before one of a trait.
 struct Traits<T>(PhantomData<T>);
 
 macro_rules! ask {

@@ -1,6 +1,7 @@
-//! A group of bars a workload, a bar a system: ratios with their interval of 95 % as whiskers, or values with p10 and p90.
-//! The form of the fence-free paper's Figure 10. A bar that is much higher than most ends at the figure's top, with its value
-//! written into it, and a whisker without an upper end goes on above.
+//! A group of bars a workload, a bar a system: ratios with their interval of 95 % as whiskers, or
+//! values with p10 and p90. The form of the fence-free paper's Figure 10. A bar that is much higher
+//! than most ends at the figure's top, with its value written into it, and a whisker without an
+//! upper end goes on above.
 
 use anyhow::{Result, anyhow};
 use plotters::coord::Shift;
@@ -67,8 +68,8 @@ pub(super) struct Axis<'a> {
     pub(super) note: &'a str,
 }
 
-/// A figure of what `values` says of each row: the lower end of its whisker, its height, and the upper
-/// end. `None` if that is nothing, or 0 everywhere.
+/// A figure of what `values` says of each row: the lower end of its whisker, its height, and the
+/// upper end. `None` if that is nothing, or 0 everywhere.
 pub(super) fn draw_values(
     document: &Document,
     suite: &str,
@@ -116,7 +117,8 @@ fn caption(document: &Document, title: &str, workers: usize, oversubscribed: boo
     format!("{title}, {}{warning}", crate::words::workers(workers))
 }
 
-/// The upper end of the axis: above all bars, but for those that would make the others too small to be read.
+/// The upper end of the axis: above all bars, but for those that would make the others too small to
+/// be read.
 fn top(bars: &[Bar], ratio: bool) -> f64 {
     let mut heights: Vec<f64> = bars.iter().map(|bar| bar.height).collect();
     heights.sort_by(f64::total_cmp);

@@ -1,5 +1,5 @@
-//! A paper's figure, made from the rows of a document: a table of ours with what the paper says below it,
-//! and the drawing.
+//! A paper's figure, made from the rows of a document: a table of ours with what the paper says
+//! below it, and the drawing.
 
 use std::fmt::Write as _;
 
@@ -45,8 +45,8 @@ impl PaperFigure {
         })
     }
 
-    /// Whether `document` has something of what the paper compares: rows of the baseline, or of systems
-    /// that the paper has not, are no figure of it.
+    /// Whether `document` has something of what the paper compares: rows of the baseline, or of
+    /// systems that the paper has not, are no figure of it.
     fn is_in(&self, document: &Document) -> bool {
         let alone = self.systems == [self.baseline];
         self.rows(document).any(|row| {
@@ -276,7 +276,8 @@ mod tests {
     use super::*;
     use crate::{Case, Plan, Request, Sample, Session, Suite, Unit};
 
-    /// Made-up seconds of THE and THEP on two of Cilk's programs, and of FF-THE, which steals on one.
+    /// Made-up seconds of THE and THEP on two of Cilk's programs, and of FF-THE, which steals on
+    /// one.
     struct MadeUp;
 
     impl Suite for MadeUp {

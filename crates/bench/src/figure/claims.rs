@@ -1,5 +1,5 @@
-//! What the papers claim, and what the rows of a document say of it: a claim in the papers, theirs, ours, its interval, and why
-//! they differ. All numbers of ours are made from the rows.
+//! What the papers claim, and what the rows of a document say of it: a claim in the papers, theirs,
+//! ours, its interval, and why they differ. All numbers of ours are made from the rows.
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;

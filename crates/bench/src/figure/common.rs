@@ -4,8 +4,8 @@ use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::RGBColor;
 
-/// The systems that figures show most, each with a colour of its own. The first colours are Okabe and Ito's, which stay
-/// apart for the colour-blind too; the others are shades between them.
+/// The systems that figures show most, each with a colour of its own. The first colours are Okabe
+/// and Ito's, which stay apart for the colour-blind too; the others are shades between them.
 const COLOURS: [(&[&str], RGBColor); 25] = [
     (&["sequential", "mutex-vecdeque"], RGBColor(120, 120, 120)),
     (&["split", "salsa", "poach"], RGBColor(0, 114, 178)),
@@ -106,7 +106,8 @@ const LINE: u32 = 21;
 /// To the left of it all, and to the right.
 const INDENT: u32 = 12;
 
-/// What stands above a figure: its title, what its axis and its whiskers are, and the names of its systems.
+/// What stands above a figure: its title, what its axis and its whiskers are, and the names of its
+/// systems.
 pub(super) struct Head {
     title: Vec<String>,
     notes: Vec<String>,

@@ -1,5 +1,5 @@
-//! Curves over numbers of workers, or over whatever else is a number: a panel a workload, or one for all of them. The form of
-//! Lace's Figures 5 to 7 and of SALSA's.
+//! Curves over numbers of workers, or over whatever else is a number: a panel a workload, or one
+//! for all of them. The form of Lace's Figures 5 to 7 and of SALSA's.
 
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
@@ -34,9 +34,10 @@ pub(super) struct Words<'a> {
     pub(super) dots: bool,
 }
 
-/// Speed-up over workers: a curve a system, the geometric mean over the workloads of the sequential program's median over its
-/// own. The workloads are those that each of the systems ran with each number of workers. A system that ran less than half of
-/// them takes none away from the others, and has no curve.
+/// Speed-up over workers: a curve a system, the geometric mean over the workloads of the sequential
+/// program's median over its own. The workloads are those that each of the systems ran with each
+/// number of workers. A system that ran less than half of them takes none away from the others, and
+/// has no curve.
 ///
 /// `None` if no system ran with two numbers of workers, or nothing beside the sequential program.
 pub(super) fn draw(document: &Document, suite: &str, workers: &[usize]) -> Result<Option<Svg>> {

@@ -1,5 +1,6 @@
-//! The speed-ups of short parallel regions: a grid for each workload of `runtime` whose counters are cells
-//! and each of its systems, a row for each gap, a column for each length. Red is slower than sequential.
+//! The speed-ups of short parallel regions: a grid for each workload of `runtime` whose counters
+//! are cells and each of its systems, a row for each gap, a column for each length. Red is slower
+//! than sequential.
 
 use anyhow::{Result, anyhow};
 use plotters::prelude::*;
@@ -50,7 +51,8 @@ fn colour(speed_up: f64, most: f64) -> RGBColor {
     }
 }
 
-/// The widths of a cell, of what is to the left of a grid for its gaps, and of what is between two grids.
+/// The widths of a cell, of what is to the left of a grid for its gaps, and of what is between two
+/// grids.
 struct Widths {
     cell: i32,
     left: i32,
@@ -68,7 +70,8 @@ fn paint(wide: u32, rows: &[&Row], workers: usize) -> Result<String, Box<dyn std
         Widths { cell: 66, left: 96, between: 24, text: [15, 16, 18] }
     };
     let Widths { cell, left: labels, between, text: [small, number_size, large] } = widths;
-    // The systems of a workload stand side by side, the workloads one below the other; on a narrow figure each has a line.
+    // The systems of a workload stand side by side, the workloads one below the other; on a narrow
+    // figure each has a line.
     let mut workloads: Vec<(&str, Vec<&Row>)> = Vec::new();
     for row in rows {
         match workloads.iter_mut().find(|(name, _)| *name == row.workload) {
@@ -124,7 +127,8 @@ fn paint(wide: u32, rows: &[&Row], workers: usize) -> Result<String, Box<dyn std
                         let fill = colour(value, most).filled();
                         area.draw(&Rectangle::new([from, to], fill))?;
                         let (at, number) = ((from.0 + cell / 2, middle), format!("{value:.2}"));
-                        // A colour of its own, not the page's ink: the cells stay light on a dark page.
+                        // A colour of its own, not the page's ink: the cells stay light on a dark
+                        // page.
                         let ink = RGBColor(20, 20, 20);
                         let ink = style(number_size, HPos::Center, VPos::Center).color(&ink);
                         area.draw_text(&number, &ink, at)?;

@@ -1,5 +1,6 @@
-//! The page that holds the figures of a run, with what they were made on: one file that loads nothing, for
-//! a light or a dark screen, wide or narrow. What is wider than the screen moves within its own frame.
+//! The page that holds the figures of a run, with what they were made on: one file that loads
+//! nothing, for a light or a dark screen, wide or narrow. What is wider than the screen moves
+//! within its own frame.
 
 use std::fmt::Write as _;
 

@@ -3,8 +3,9 @@
 //! fence-free paper and SALSA's print their bars and curves without numbers: what stands there is
 //! what their text says of them.
 //!
-//! Sources: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors* (`fence-..`), van Dijk and van de Pol,
-//! *Lace* (`lace-..`), Gidron et al., *SALSA* (`salsa-..`), and the articles on Phanes (`phanes-..`).
+//! Sources: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors* (`fence-..`),
+//! van Dijk and van de Pol, *Lace* (`lace-..`), Gidron et al., *SALSA* (`salsa-..`), and the
+//! articles on Phanes (`phanes-..`).
 
 use std::sync::LazyLock;
 
@@ -86,7 +87,8 @@ pub(super) enum Shows {
     SpeedUps,
     /// Counters.
     Counters(Vec<&'static str>),
-    /// Values as they are, and as a multiple of the baseline's with as many workers. Drawn: as bars.
+    /// Values as they are, and as a multiple of the baseline's with as many workers. Drawn: as
+    /// bars.
     Rates,
     /// The same, drawn as curves over the number of threads, or over the size of chunks.
     RateCurves(Over),

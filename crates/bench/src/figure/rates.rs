@@ -1,4 +1,5 @@
-//! The papers' figures that are curves over something else than workers: SALSA's, and the fence-free paper's of a processor.
+//! The papers' figures that are curves over something else than workers: SALSA's, and the
+//! fence-free paper's of a processor.
 
 use anyhow::Result;
 
@@ -114,7 +115,8 @@ fn store_buffer(part: &Document) -> Vec<Curve> {
     distinct(points.iter().map(|point| point.0)).into_iter().map(of).collect()
 }
 
-/// A dot for each pair of a predicted and a tested delta: wrong, if a round of any of its points was.
+/// A dot for each pair of a predicted and a tested delta: wrong, if a round of any of its points
+/// was.
 fn litmus(part: &Document) -> Vec<Curve> {
     let mut dots: Vec<(f64, f64, bool)> = Vec::new();
     for row in &part.rows {

@@ -3,10 +3,10 @@
 //! A program is a [`Task`]: a value with a body that is generic over how it forks. A system is a
 //! [`System`]: a pool with such a way to fork, a [`Fork`]. That the halves of a join are tasks, not
 //! closures, is what lets one program run under worker tokens that are passed by value and have a
-//! lifetime of their own (Poach's), under scopes passed by reference (chili's), and under nothing at
-//! all (rayon's, and the sequential program's). It costs nothing: each system's `join` is inlined into
-//! the program's own recursion. The crate's README counts the instructions of `fib` in this form and as
-//! one would write it for Poach alone; both are in the tests of `fib`.
+//! lifetime of their own (Poach's), under scopes passed by reference (chili's), and under nothing
+//! at all (rayon's, and the sequential program's). It costs nothing: each system's `join` is
+//! inlined into the program's own recursion. The crate's README counts the instructions of `fib` in
+//! this form and as one would write it for Poach alone; both are in the tests of `fib`.
 
 mod on_queue;
 mod patterns;
@@ -50,8 +50,8 @@ pub(crate) trait Program: Sized + 'static {
     /// Runs the program. This is what is timed.
     fn run(&mut self, system: &impl System);
 
-    /// What its forks are and what its strands take, if it takes so many seconds alone; `None` if that
-    /// is found by running it.
+    /// What its forks are and what its strands take, if it takes so many seconds alone; `None` if
+    /// that is found by running it.
     fn tree(&self, _seconds: f64) -> Option<Box<dyn Play>> {
         None
     }
@@ -66,8 +66,8 @@ pub(crate) trait Program: Sized + 'static {
 
 /// The cases of a program: under each system with each number of workers.
 ///
-/// They share one program, made when the first of them is prepared, so that all of them read the same
-/// memory: a tree that another heap has scattered takes several times as long.
+/// They share one program, made when the first of them is prepared, so that all of them read the
+/// same memory: a tree that another heap has scattered takes several times as long.
 pub(crate) fn cases<P: Program>(request: &Request, cases: &mut Vec<Case>) {
     let shared = Rc::new(OnceCell::new());
     let size = request.size;
@@ -118,8 +118,8 @@ fn on_queues<P: Program>(shared: &Input<P>, size: Size, workers: usize, cases: &
     on::<P, systems::SplitQueueKind>(shared, size, workers, cases);
 }
 
-/// A program that several systems run in turn, made when the first needs it; or why it could not be, which
-/// is then the answer to all of them.
+/// A program that several systems run in turn, made when the first needs it; or why it could not
+/// be, which is then the answer to all of them.
 pub(crate) type Input<P> = Rc<OnceCell<Result<RefCell<P>, String>>>;
 
 /// The program, which is made unless another system has.

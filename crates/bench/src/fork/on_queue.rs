@@ -1,9 +1,11 @@
-//! Fork-join on any of the papers' queues, so that queues can be compared with nothing else changed: [`QueuePool`].
+//! Fork-join on any of the papers' queues, so that queues can be compared with nothing else
+//! changed: [`QueuePool`].
 //!
-//! This is the plain scheduler of the papers (Lace, Figure 1, with random stealing; the fence-free paper's
-//! `CilkPlus`), the same lines for every queue: a join pushes its second half, runs the first, pops. Where
-//! the pop finds that the half was stolen, the worker takes other work until it is done. Workers that
-//! find none give their processor away, and sleep only while the pool has nothing to run at all.
+//! This is the plain scheduler of the papers (Lace, Figure 1, with random stealing; the fence-free
+//! paper's `CilkPlus`), the same lines for every queue: a join pushes its second half, runs the
+//! first, pops. Where the pop finds that the half was stolen, the worker takes other work until it
+//! is done. Workers that find none give their processor away, and sleep only while the pool has
+//! nothing to run at all.
 
 mod job;
 
@@ -45,8 +47,9 @@ mod exact {
     /// Queues that are known to hand out each task once.
     pub(crate) trait Exact<T>: Owner<T> {}
 
-    /// Names the policies under which a queue is exact. `Unfenced` is exact if its maker's promise holds, given by `unsafe`, that no
-    /// thief looks while the owner pops: a pool of one worker.
+    /// Names the policies under which a queue is exact. `Unfenced` is exact if its maker's promise
+    /// holds, given by `unsafe`, that no thief looks while the owner pops: a pool of one
+    /// worker.
     macro_rules! exact {
         ($($queue:ident: $($policy:ty),*;)*) => {
             $($(impl<T: Send> Exact<T> for $queue<T, $policy> {})*)*
@@ -69,7 +72,8 @@ type ThiefOf<K> = <<K as Kind>::Queue as Owner<Job<K>>>::Thief;
 /// What the workers share.
 struct Shared<K: Kind> {
     thieves: Box<[ThiefOf<K>]>,
-    /// Programs that were handed in and have not ended. Workers look for work while it is not zero.
+    /// Programs that were handed in and have not ended. Workers look for work while it is not
+    /// zero.
     running: CachePadded<<Machine as Memory>::Word>,
     stolen: CachePadded<<Machine as Memory>::Word>,
     aborted: CachePadded<<Machine as Memory>::Word>,
@@ -234,7 +238,8 @@ impl<K: Kind> QueuePool<K> {
     ///
     /// # Errors
     ///
-    /// If `threads` is 0, the machine has no such queue, or the system refuses a thread; those already started end.
+    /// If `threads` is 0, the machine has no such queue, or the system refuses a thread; those
+    /// already started end.
     pub(super) fn new(threads: usize) -> Result<Self> {
         ensure!(threads > 0, "a pool of 0 threads cannot be made: use 1 or more");
         let queues: Vec<K::Queue> = (0..threads).map(|_| K::queue()).collect::<Result<_>>()?;

@@ -15,8 +15,8 @@ use super::task::{Fork, Task};
 use crate::need_stacks;
 use crate::promise;
 
-/// The call stack of each worker, in bytes: enough for the deepest program here. It is address space,
-/// and memory only as far as it is used.
+/// The call stack of each worker, in bytes: enough for the deepest program here. It is address
+/// space, and memory only as far as it is used.
 pub(super) const STACK: usize = 256 << 20;
 
 /// What a thread has that cannot be given a larger one, unless the environment says otherwise.
@@ -96,7 +96,8 @@ impl System for Split {
     }
 }
 
-/// Poach as a user of rayon would call it, by `poach::join`, which finds its worker in a thread-local variable.
+/// Poach as a user of rayon would call it, by `poach::join`, which finds its worker in a
+/// thread-local variable.
 #[derive(Debug)]
 pub(crate) struct PoachJoin(ThreadPool);
 
@@ -258,13 +259,13 @@ pub(crate) fn delta() -> Result<Delta> {
     promise::delta(0)
 }
 
-/// The least delta of the fence-free paper, section 8.1: its authors read that their programs make stores
-/// enough between two pops.
+/// The least delta of the fence-free paper, section 8.1: its authors read that their programs make
+/// stores enough between two pops.
 const LEAST: NonZeroU64 = NonZeroU64::new(4).unwrap();
 
-/// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on this
-/// processor. Of those that it may hold back one in so many and one is a pop, and no two join: stores do so only in a row to
-/// one line.
+/// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on
+/// this processor. Of those that it may hold back one in so many and one is a pop, and no two join:
+/// stores do so only in a row to one line.
 ///
 /// # Errors
 ///
@@ -290,9 +291,9 @@ fn spaced() -> Result<Bounded<Machine>> {
 
 /// A worker that makes so many stores before each pop.
 ///
-/// A join pops once its first half is done; so the stores are the end of that half. A pop that finds nothing takes
-/// the queue's lock, and no store is on its way after that. A join that waits pops again: its own
-/// half was stolen then, and all that is older before it, so it finds nothing.
+/// A join pops once its first half is done; so the stores are the end of that half. A pop that
+/// finds nothing takes the queue's lock, and no store is on its way after that. A join that waits
+/// pops again: its own half was stolen then, and all that is older before it, so it finds nothing.
 struct Spaced<'w> {
     worker: &'w QueueWorker<FfTheFourKind>,
     stores: usize,
@@ -306,8 +307,8 @@ impl Drop for Stores {
     fn drop(&mut self) {
         ELSEWHERE.with(|lines| {
             for line in &lines[..self.0.min(LINES)] {
-                // Release, not Relaxed, so that no compiler moves it before the last pop's store or joins
-                // two of them; what it writes means nothing to anyone.
+                // Release, not Relaxed, so that no compiler moves it before the last pop's store or
+                // joins two of them; what it writes means nothing to anyone.
                 line.store(0, Ordering::Release);
             }
         });

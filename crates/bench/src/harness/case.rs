@@ -16,8 +16,8 @@ pub trait Suite: Send + Sync {
     /// Every case there is, at this size and with these numbers of workers.
     ///
     /// Cheap: it is also asked in order to list them. Inputs and pools are made in the case's own
-    /// preparation. The workloads come in the order in which they should run, and the systems of each
-    /// workload with the baseline, if there is one, first.
+    /// preparation. The workloads come in the order in which they should run, and the systems of
+    /// each workload with the baseline, if there is one, first.
     fn cases(&self, request: &Request) -> Vec<Case>;
 
     /// The numbers of workers to run with, if it is not 1 and the number of processors.
@@ -143,7 +143,8 @@ pub struct Case {
 }
 
 impl Case {
-    /// A case whose `prepare` makes the input and the pool, once, and gives back what takes a sample.
+    /// A case whose `prepare` makes the input and the pool, once, and gives back what takes a
+    /// sample.
     pub fn new<F>(
         workload: &'static str,
         system: impl Into<String>,
@@ -159,8 +160,8 @@ impl Case {
         Case { workload, system: system.into(), workers, unit, computed: false, prepare }
     }
 
-    /// The same case as one whose samples are computed, not measured: nothing warms up, and its workers
-    /// need no processors.
+    /// The same case as one whose samples are computed, not measured: nothing warms up, and its
+    /// workers need no processors.
     #[must_use]
     pub fn computed(mut self) -> Self {
         self.computed = true;

@@ -1,7 +1,7 @@
 //! The one document that a run makes: the machine, and a row for each case with every sample.
 //!
-//! It is whole at any moment: a run that is cut short has a document of what it had measured, which a
-//! later run may take up.
+//! It is whole at any moment: a run that is cut short has a document of what it had measured, which
+//! a later run may take up.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -17,8 +17,8 @@ use super::machine::Load;
 use super::machine::Machine;
 use super::statistics::{Ratio, Summary, ratio};
 
-/// The version of the document's form, its field `schema`. The second has the rounds of samples, the commands, and more
-/// of the machine; documents of the first are read as well.
+/// The version of the document's form, its field `schema`. The second has the rounds of samples,
+/// the commands, and more of the machine; documents of the first are read as well.
 pub const SCHEMA: u32 = 2;
 
 /// Everything that a run measured.
@@ -73,10 +73,12 @@ pub struct Row {
     pub better: Better,
     /// Each sample, in the order in which they were taken.
     pub samples: Vec<f64>,
-    /// The round in which each was taken: those of one workload with the same number were taken one after the other.
+    /// The round in which each was taken: those of one workload with the same number were taken
+    /// one after the other.
     #[serde(default)]
     pub rounds: Vec<u64>,
-    /// How many times the workload ran for each sample, which is their mean: a sample is at least a tenth of a second of work.
+    /// How many times the workload ran for each sample, which is their mean: a sample is at least
+    /// a tenth of a second of work.
     #[serde(default)]
     pub repetitions: Vec<u32>,
     /// The least sample.
@@ -133,8 +135,8 @@ impl Document {
         self.row(&row.suite, &row.workload, "sequential", 1).filter(|base| base.unit == row.unit)
     }
 
-    /// What a row is beside: the sequential program if there is one, else the first system with as many workers, which is
-    /// a baseline for bars that name it, and none for a speed-up.
+    /// What a row is beside: the sequential program if there is one, else the first system with as
+    /// many workers, which is a baseline for bars that name it, and none for a speed-up.
     pub fn beside(&self, row: &Row) -> Option<&Row> {
         let first = || {
             self.rows.iter().find(|other| {
@@ -169,7 +171,8 @@ impl Document {
         }
     }
 
-    /// Brings the rows and failures of a workload into the order of its cases, whatever the order of their samples was.
+    /// Brings the rows and failures of a workload into the order of its cases, whatever the order
+    /// of their samples was.
     pub(crate) fn arrange(&mut self, suite: &str, cases: &[&CaseName]) {
         let rank = |row: &Row| cases.iter().position(|case| row.is_case(suite, case));
         let (places, mut rows): (Vec<usize>, Vec<Row>) = self
@@ -203,8 +206,8 @@ impl Document {
         });
     }
 
-    /// The failures, those of one workload that say the same as one: the first of them, and how many more
-    /// there are. An input that does not fit is refused to every system alike.
+    /// The failures, those of one workload that say the same as one: the first of them, and how
+    /// many more there are. An input that does not fit is refused to every system alike.
     pub fn causes(&self) -> Vec<(&Failure, usize)> {
         let mut causes: Vec<(&Failure, usize)> = Vec::new();
         for failure in &self.failures {
@@ -243,7 +246,8 @@ impl Document {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
 
-    /// Writes the document so that there is a whole one at `path` at any moment: the old or the new.
+    /// Writes the document so that there is a whole one at `path` at any moment: the old or the
+    /// new.
     ///
     /// # Errors
     ///
@@ -361,8 +365,8 @@ impl Row {
         self.is(suite, case.workload, &case.system, case.workers)
     }
 
-    /// How this row compares with another: its median over the other's. Samples that were taken in the same rounds are
-    /// compared round by round.
+    /// How this row compares with another: its median over the other's. Samples that were taken in
+    /// the same rounds are compared round by round.
     pub fn over(&self, base: &Row) -> Option<Ratio> {
         let paired = !self.rounds.is_empty()
             && self.rounds.len() == self.samples.len()

@@ -104,7 +104,8 @@ fn siblings(list: &str) -> usize {
 pub(super) struct Load {
     /// The load average over a minute.
     pub(super) average: f64,
-    /// The processors' time since they started, in ticks, and what of it the hypervisor gave to others.
+    /// The processors' time since they started, in ticks, and what of it the hypervisor gave to
+    /// others.
     total: f64,
     stolen: f64,
 }
@@ -124,7 +125,8 @@ impl Load {
     }
 }
 
-/// All ticks of the first line of `/proc/stat`, and the stolen ones. What guests had is in `user` already.
+/// All ticks of the first line of `/proc/stat`, and the stolen ones. What guests had is in `user`
+/// already.
 fn ticks(stat: &str) -> Option<(f64, f64)> {
     let line = stat.lines().find_map(|line| line.strip_prefix("cpu "))?;
     let ticks: Vec<f64> = line.split_whitespace().filter_map(|text| text.parse().ok()).collect();

@@ -1,9 +1,10 @@
-//! Whether an input fits: asked before it is made, so that one too large is the failure of its case, and not
-//! the end of the program by the allocator or by the system's hand.
+//! Whether an input fits: asked before it is made, so that one too large is the failure of its
+//! case, and not the end of the program by the allocator or by the system's hand.
 //!
-//! What is available is the least of what the machine can give without swapping (`MemAvailable`), what
-//! the limit of the address space leaves (`ulimit -v`), and what the limits of the control group and those
-//! above it leave, as containers have them. Where one of them cannot be read it sets no limit.
+//! What is available is the least of what the machine can give without swapping (`MemAvailable`),
+//! what the limit of the address space leaves (`ulimit -v`), and what the limits of the control
+//! group and those above it leave, as containers have them. Where one of them cannot be read it
+//! sets no limit.
 
 use std::fs;
 use std::path::Path;
@@ -28,8 +29,8 @@ const NO_LIMIT: Limit = Limit { bytes: u64::MAX, by: "on this machine" };
 ///
 /// # Errors
 ///
-/// If that cannot be had; the message says how much there is, what limits it, and what can be done. Where it
-/// cannot be told there is no error.
+/// If that cannot be had; the message says how much there is, what limits it, and what can be done.
+/// Where it cannot be told there is no error.
 pub fn need_memory(bytes: u64) -> Result<()> {
     let machine = meminfo("MemAvailable").map_or(NO_LIMIT, |bytes| Limit { bytes, ..NO_LIMIT });
     let group = control_group(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
@@ -97,7 +98,8 @@ const FIRST: Files = Files {
 };
 
 /// What the limits of the control group leave, and of those that it is in. `listed` has the form of
-/// `/proc/self/cgroup`: the second version's line begins with `0::`, the first has one that names `memory`.
+/// `/proc/self/cgroup`: the second version's line begins with `0::`, the first has one that names
+/// `memory`.
 fn control_group(root: &Path, listed: &str) -> Limit {
     let left = |line: &str| {
         let mut parts = line.splitn(3, ':').skip(1);

@@ -1,13 +1,14 @@
-//! A session runs a suite: for each workload it prepares every system, then takes one sample of each,
-//! round by round, in an order that is shuffled anew for each round, so that no system always follows the same other. The
-//! order depends on the workload and the round alone.
+//! A session runs a suite: for each workload it prepares every system, then takes one sample of
+//! each, round by round, in an order that is shuffled anew for each round, so that no system always
+//! follows the same other. The order depends on the workload and the round alone.
 //!
-//! With the full inputs a sample is the mean of as many repetitions as take a tenth of a second of work.
+//! With the full inputs a sample is the mean of as many repetitions as take a tenth of a second of
+//! work.
 //!
 //! Interleaving is within a workload, so that the inputs and pools of one workload at a time are in
 //! memory. The first sample of each case warms it up and is thrown away. The document is behind a
-//! lock that is held only to add a sample: another thread may take a whole copy at any time, which is
-//! how a run cut short leaves what it had.
+//! lock that is held only to add a sample: another thread may take a whole copy at any time, which
+//! is how a run cut short leaves what it had.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
@@ -90,8 +91,8 @@ impl Plan {
     ///
     /// # Errors
     ///
-    /// If the plan names a workload or a system that there is not, or a number of workers is zero; the
-    /// message says what there is.
+    /// If the plan names a workload or a system that there is not, or a number of workers is zero;
+    /// the message says what there is.
     pub fn cases(&self, suite: &dyn Suite) -> Result<Vec<Case>> {
         ensure!(!self.workers.is_empty(), "no number of workers is given");
         ensure!(!self.workers.contains(&0), "a system needs at least one worker, not 0");
@@ -261,8 +262,8 @@ impl Session {
 
     /// Runs the cases of `suite` that the plan asks for.
     ///
-    /// A case that cannot be prepared or sampled goes into the document's failures, and the others go
-    /// on.
+    /// A case that cannot be prepared or sampled goes into the document's failures, and the others
+    /// go on.
     ///
     /// # Errors
     ///
@@ -271,8 +272,8 @@ impl Session {
         self.run_as(&self.plan, suite, watch)
     }
 
-    /// As [`run`](Session::run), by another plan than the session's own, of the same input size: several suites in one session
-    /// have several.
+    /// As [`run`](Session::run), by another plan than the session's own, of the same input size:
+    /// several suites in one session have several.
     ///
     /// # Errors
     ///
@@ -355,13 +356,14 @@ impl Session {
         running
     }
 
-    /// What a word takes from one processor to another, now: beside samples of several workers, since a virtual machine's processors are moved.
+    /// What a word takes from one processor to another, now: beside samples of several workers,
+    /// since a virtual machine's processors are moved.
     fn hand_over(&self) -> Option<f64> {
         self.topology.as_ref().and_then(hand_over_now)
     }
 
-    /// Takes one sample of a case, and says of how many repetitions it is the mean; one that fails is noted, and ends the
-    /// case.
+    /// Takes one sample of a case, and says of how many repetitions it is the mean; one that fails
+    /// is noted, and ends the case.
     fn sample(
         &self,
         suite: &str,
@@ -398,13 +400,15 @@ impl Session {
 /// More than a run has rounds.
 const ROUNDS_OF_A_RUN: u64 = 1_000_000;
 
-/// The least work that a sample is the measure of. Small inputs are for a first look, and for tests: one run of each.
+/// The least work that a sample is the measure of. Small inputs are for a first look, and for
+/// tests: one run of each.
 fn least(size: Size) -> Duration {
     let tenth = Duration::from_millis(100);
     size.pick(Duration::ZERO, Duration::ZERO, tenth, tenth)
 }
 
-/// Samples until `least` is reached, ten times that have passed with what is not timed, or [`REPETITIONS`]; their mean.
+/// Samples until `least` is reached, ten times that have passed with what is not timed, or
+/// [`REPETITIONS`]; their mean.
 fn repeated(sampler: &mut Sampler, name: &CaseName, least: Duration) -> Result<(Sample, u32)> {
     /// A limit, for samples that take no time.
     const REPETITIONS: usize = 10_000;
@@ -429,7 +433,8 @@ fn repeated(sampler: &mut Sampler, name: &CaseName, least: Duration) -> Result<(
     Ok((mean(samples, name.better()), count as u32))
 }
 
-/// The mean of samples of the same work: of rates that is the harmonic one, as if all of it had been timed at once.
+/// The mean of samples of the same work: of rates that is the harmonic one, as if all of it had
+/// been timed at once.
 fn mean(mut samples: Vec<Sample>, better: Better) -> Sample {
     if samples.len() == 1 {
         return samples.remove(0);
@@ -448,7 +453,8 @@ fn mean(mut samples: Vec<Sample>, better: Better) -> Sample {
     Sample { value, counters }
 }
 
-/// The order in which the cases of a workload are sampled in a round: any of them is as likely as any other.
+/// The order in which the cases of a workload are sampled in a round: any of them is as likely as
+/// any other.
 fn order(workload: &str, round: usize, cases: usize) -> Vec<usize> {
     // FNV-1a, so that two workloads have two orders.
     let seed = workload.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {

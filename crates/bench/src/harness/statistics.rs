@@ -1,8 +1,8 @@
 //! Order statistics of a handful of samples.
 //!
 //! Medians and percentiles, for timings are bounded below and have a long tail: a mean would mostly
-//! tell of the noise. A percentile between two samples is interpolated linearly (the definition that
-//! R calls type 7, and the default of `NumPy`).
+//! tell of the noise. A percentile between two samples is interpolated linearly (the definition
+//! that R calls type 7, and the default of `NumPy`).
 
 /// What a row says of its samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -72,11 +72,13 @@ const DRAWS: usize = 500;
 /// Below so many samples there is no interval.
 const LEAST: usize = 4;
 
-/// The ratio of the median of `ours` to that of `base`, with the interval that a bootstrap gives: as many samples as there
-/// are are drawn anew with replacement, 500 times, and 2.5 % of the ratios lie below the interval and 2.5 % above.
+/// The ratio of the median of `ours` to that of `base`, with the interval that a bootstrap gives:
+/// as many samples as there are are drawn anew with replacement, 500 times, and 2.5 % of the ratios
+/// lie below the interval and 2.5 % above.
 ///
-/// `paired` says that the samples at one index were taken in one round: they are then drawn together, so that what slowed
-/// all systems of a round is no difference between them. With fewer than four samples the interval is the value.
+/// `paired` says that the samples at one index were taken in one round: they are then drawn
+/// together, so that what slowed all systems of a round is no difference between them. With fewer
+/// than four samples the interval is the value.
 ///
 /// `None` if there are none, or if the median of `base` is not positive.
 pub fn ratio(ours: &[f64], base: &[f64], paired: bool) -> Option<Ratio> {

@@ -1,8 +1,8 @@
 //! Cholesky factorisation of a sparse matrix that is a quad-tree: quarters of zeros take no place.
 //!
-//! Source: Cilk's `cholesky` (4000 by 4000 with 40000 nonzeros in the fence-free paper, Table 1). Only
-//! the lower triangle is there. The upper left quarter is factored; its factor solves for the lower
-//! left; the square of that is taken from the lower right, which is factored in turn.
+//! Source: Cilk's `cholesky` (4000 by 4000 with 40000 nonzeros in the fence-free paper, Table 1).
+//! Only the lower triangle is there. The upper left quarter is factored; its factor solves for the
+//! lower left; the square of that is taken from the lower right, which is factored in turn.
 
 use anyhow::{Result, ensure};
 

@@ -1,7 +1,7 @@
 //! Fibonacci, by two recursive calls at every n of 2 or more: nothing but forks.
 //!
-//! Source: Lace, section 4.1 (fib 50 there), and Cilk's `fib` (42 in the fence-free paper, Table 1).
-//! The smallest grain: a fork for every call, no cut-off.
+//! Source: Lace, section 4.1 (fib 50 there), and Cilk's `fib` (42 in the fence-free paper, Table
+//! 1). The smallest grain: a fork for every call, no cut-off.
 
 use anyhow::{Result, ensure};
 

@@ -1,8 +1,8 @@
 //! Heat diffusion on a rectangular plate: explicit steps in time, rows divided by halves.
 //!
 //! Source: Cilk's `heat` (4096 by 1024 in the fence-free paper, Table 1). The plate starts as the
-//! product of two half sine waves and is cold at its edges; a step only scales that, so every cell is
-//! known at any time.
+//! product of two half sine waves and is cold at its edges; a step only scales that, so every cell
+//! is known at any time.
 
 use std::f64::consts::PI;
 

@@ -1,7 +1,7 @@
 //! Conway's game of life on a torus, generation by generation, rows divided by halves.
 //!
-//! The board holds gliders far from each other. After four generations a glider is where it was, one
-//! cell further down and to the right: so every cell of the last board is known.
+//! The board holds gliders far from each other. After four generations a glider is where it was,
+//! one cell further down and to the right: so every cell of the last board is known.
 
 use anyhow::{Result, ensure};
 

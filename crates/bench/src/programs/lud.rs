@@ -1,9 +1,9 @@
 //! LU decomposition of a square matrix, in place and without pivoting, by quarters.
 //!
 //! Source: Cilk's `lu` (1024 by 1024 in the fence-free paper, Table 1). The upper left quarter is
-//! decomposed; its factors solve for the upper right and the lower left, in parallel; their product is
-//! taken from the lower right, which is decomposed in turn. The matrix has a dominant diagonal, so no
-//! pivot is small.
+//! decomposed; its factors solve for the upper right and the lower left, in parallel; their product
+//! is taken from the lower right, which is decomposed in turn. The matrix has a dominant diagonal,
+//! so no pivot is small.
 
 use anyhow::Result;
 

@@ -1,8 +1,8 @@
 //! The product of two square matrices, by quarters.
 //!
-//! Source: Lace, section 4.1 (matmul 4096 there), and Cilk's `matmul`. Each quarter of the result is
-//! the sum of two products of quarters: four tasks for the first, then four for the second, down to
-//! tiles of 16 by 16.
+//! Source: Lace, section 4.1 (matmul 4096 there), and Cilk's `matmul`. Each quarter of the result
+//! is the sum of two products of quarters: four tasks for the first, then four for the second, down
+//! to tiles of 16 by 16.
 
 use anyhow::Result;
 

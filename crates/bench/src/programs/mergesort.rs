@@ -1,5 +1,5 @@
-//! Merge sort of random numbers: both halves in parallel, and the merge divided too, by the median of
-//! the longer side. Stable; what users write where quicksort's worst case must not be.
+//! Merge sort of random numbers: both halves in parallel, and the merge divided too, by the median
+//! of the longer side. Stable; what users write where quicksort's worst case must not be.
 
 use anyhow::{Result, ensure};
 

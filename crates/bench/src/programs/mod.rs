@@ -85,8 +85,8 @@ mod tests {
     struct Check;
 
     impl Visitor for Check {
-        /// The check of a program fails before the program has run, and after it was reset; so it looks
-        /// at the result, and the result of a run is its own.
+        /// The check of a program fails before the program has run, and after it was reset; so it
+        /// looks at the result, and the result of a run is its own.
         fn visit<P: Program>(&mut self) {
             let mut program = P::new(Size::Tiny);
             program.reset();

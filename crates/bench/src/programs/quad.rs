@@ -1,6 +1,6 @@
-//! Square matrices as quad-trees: the four quarters of a matrix lie one after the other, each a matrix
-//! in the same way, down to tiles that lie row by row. So a program that divides a matrix divides a
-//! slice, and no two tasks share an element.
+//! Square matrices as quad-trees: the four quarters of a matrix lie one after the other, each a
+//! matrix in the same way, down to tiles that lie row by row. So a program that divides a matrix
+//! divides a slice, and no two tasks share an element.
 
 use anyhow::{Result, ensure};
 

@@ -1,6 +1,7 @@
 //! Quicksort of random numbers, in place: the two sides of each partition in parallel.
 //!
-//! Source: Cilk's `qsort` (10^8 in the fence-free paper, Table 1). Short slices are sorted by insertion.
+//! Source: Cilk's `qsort` (10^8 in the fence-free paper, Table 1). Short slices are sorted by
+//! insertion.
 
 use anyhow::{Result, ensure};
 
@@ -43,8 +44,8 @@ fn insertion_sort(numbers: &mut [u64]) {
     }
 }
 
-/// Two slices, neither empty nor all, no number of the first greater than any of the second: Hoare's
-/// partition, about the median of three.
+/// Two slices, neither empty nor all, no number of the first greater than any of the second:
+/// Hoare's partition, about the median of three.
 fn partition(numbers: &mut [u64]) -> (&mut [u64], &mut [u64]) {
     let middle = numbers.len() / 2;
     let mut three = [numbers[0], numbers[middle], numbers[numbers.len() - 1]];
@@ -60,9 +61,9 @@ fn partition(numbers: &mut [u64]) -> (&mut [u64], &mut [u64]) {
             left += 1;
         }
         if left >= right {
-            // Neither side is empty. The pivot is the median of three of which one is last, so one that is
-            // no less stands before the last: the first pass stops there, and exchanges the last, or
-            // leaves it on the right for being greater.
+            // Neither side is empty. The pivot is the median of three of which one is last, so one
+            // that is no less stands before the last: the first pass stops there, and
+            // exchanges the last, or leaves it on the right for being greater.
             return numbers.split_at_mut(right + 1);
         }
         numbers.swap(left, right);

@@ -1,7 +1,7 @@
 //! The sum over a binary tree in memory: a fork for every node with two children.
 //!
-//! What users write, as peers.md of spice and chili have it: a large tree, and one of a thousand nodes
-//! that is over before a sleeping worker wakes.
+//! What users write, as peers.md of spice and chili have it: a large tree, and one of a thousand
+//! nodes that is over before a sleeping worker wakes.
 
 use anyhow::{Result, ensure};
 
@@ -15,8 +15,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A tree of `nodes` nodes, an odd number, as balanced as it can be; its values are the numbers from
-    /// `first` on, and it is allocated in their order: as it is visited.
+    /// A tree of `nodes` nodes, an odd number, as balanced as it can be; its values are the numbers
+    /// from `first` on, and it is allocated in their order: as it is visited.
     pub(crate) fn new(first: u64, nodes: u64) -> Self {
         let mut root = Node { value: first, children: None };
         root.grow(nodes);

@@ -3,8 +3,8 @@
 //!
 //! Lace, section 4.1, runs T2L and T3L. [`tree`] says what the trees are.
 //!
-//! A task for every node; the children of a node are divided by halves. The trees are some thousands of
-//! levels deep, so the call stacks must be large.
+//! A task for every node; the children of a node are divided by halves. The trees are some
+//! thousands of levels deep, so the call stacks must be large.
 
 use std::ops::Range;
 

@@ -7,15 +7,16 @@
 //! | `thief-1`, `thief-2` | 1000 pushes, then pops until the queue is empty | 1, 2, without a pause | ns of the owner a push |
 //! | `steals-1`, `steals-2` | the same | 1, 2 | million tasks stolen a second |
 //!
-//! `array` is the floor: an array with a `tail` and a `head` that nobody moves; `array-fenced` is that with
-//! a full fence in each pop.
+//! `array` is the floor: an array with a `tail` and a `head` that nobody moves; `array-fenced` is
+//! that with a full fence in each pop.
 //!
-//! `face-lifo` and `face-fifo` are `poach_deque::crossbeam`'s workers, beside `crossbeam-lifo` and `crossbeam-fifo`; a thief of
-//! those with `-batch` steals up to 32 tasks at a time and pops them from a queue of its own.
+//! `face-lifo` and `face-fifo` are `poach_deque::crossbeam`'s workers, beside `crossbeam-lifo` and
+//! `crossbeam-fifo`; a thief of those with `-batch` steals up to 32 tasks at a time and pops them
+//! from a queue of its own.
 //!
-//! Each sample checks that the tasks which came out are those which went in. Queues that promise less
-//! (the idempotent ones, and `unfenced`, which is wrong and stands here as the limit) report how far the
-//! count is off instead, as the counter `off`.
+//! Each sample checks that the tasks which came out are those which went in. Queues that promise
+//! less (the idempotent ones, and `unfenced`, which is wrong and stands here as the limit) report
+//! how far the count is off instead, as the counter `off`.
 
 mod subject;
 
@@ -144,8 +145,9 @@ impl subject::Visitor for Lister<'_> {
     }
 }
 
-/// Million steals a second, and nanoseconds of the owner for a push, whichever of them is the row's value: a queue that nobody
-/// can steal from looks fast by the one, and one whose owner stands still by the other.
+/// Million steals a second, and nanoseconds of the owner for a push, whichever of them is the row's
+/// value: a queue that nobody can steal from looks fast by the one, and one whose owner stands
+/// still by the other.
 pub(crate) const STEALS: &str = "steals_M_per_s";
 pub(crate) const OWNER: &str = "owner_ns";
 

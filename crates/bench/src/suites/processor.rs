@@ -1,11 +1,13 @@
-//! The suite `processor`: the fence-free paper's own measurements of a processor, Figures 7 and 8, by `poach-measure`.
+//! The suite `processor`: the fence-free paper's own measurements of a processor, Figures 7 and 8,
+//! by `poach-measure`.
 //!
 //! | workload | value | counters |
 //! |---|---|---|
 //! | `store-buffer` | entries of the store buffer, where the curve of the pattern has its knee | `ns/PATTERN/STORES`: the curves |
 //! | `litmus` | the smallest bound that is consistent with what was seen, 0 if no round went wrong | `wrong/L/DELTA`: rounds that went wrong |
 //!
-//! Both need total store order, and the first machine code and pages to run it from: elsewhere the suite has no case.
+//! Both need total store order, and the first machine code and pages to run it from: elsewhere the
+//! suite has no case.
 
 use std::sync::atomic::AtomicBool;
 use std::thread;
@@ -108,7 +110,8 @@ fn store_buffer(pattern: Pattern, size: Size, seed: u64) -> Result<Sample> {
     Ok(sample)
 }
 
-/// The points of the grid, about a bound: for each L some deltas below the one that the bound asks for, it, and some above.
+/// The points of the grid, about a bound: for each L some deltas below the one that the bound asks
+/// for, it, and some above.
 fn points(bound: u64) -> Vec<Point> {
     let mut points = Vec::new();
     for stores in [1, 2, 3, 5, 7, 11, 15] {

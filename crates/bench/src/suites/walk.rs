@@ -1,9 +1,11 @@
-//! The suite `walk`: a directory tree through the engines of `poach-scan`, which are the stages of the articles on Phanes: one
-//! thread, a pool with one locked queue, stealing from locked deques, stealing from lock-free ones, and Poach's own.
+//! The suite `walk`: a directory tree through the engines of `poach-scan`, which are the stages of
+//! the articles on Phanes: one thread, a pool with one locked queue, stealing from locked deques,
+//! stealing from lock-free ones, and Poach's own.
 //!
-//! The tree is made below the system's directory for temporary files: empty files, some three in a directory, as the articles'
-//! home directory has them. `walk-warm` finds it in the caches; before each sample of `walk-cold` Linux is asked to drop them, which
-//! it does for root alone: for others that workload fails, and says so. A file system in memory has nothing to drop.
+//! The tree is made below the system's directory for temporary files: empty files, some three in a
+//! directory, as the articles' home directory has them. `walk-warm` finds it in the caches; before
+//! each sample of `walk-cold` Linux is asked to drop them, which it does for root alone: for others
+//! that workload fails, and says so. A file system in memory has nothing to drop.
 
 use std::cell::OnceCell;
 use std::fs::{self, File};
@@ -52,7 +54,8 @@ impl Suite for Walk {
     }
 }
 
-/// A tree that all engines walk, made when the first needs it, and how many directories and files it has.
+/// A tree that all engines walk, made when the first needs it, and how many directories and files
+/// it has.
 type Tree = Rc<OnceCell<Result<(tempfile::TempDir, u64, u64), String>>>;
 
 fn case(
@@ -122,7 +125,8 @@ fn make(directories: u64) -> Result<(tempfile::TempDir, u64, u64)> {
     Ok((root, made, files))
 }
 
-/// Has Linux forget what it knows of files and directories; what is not written yet is written first.
+/// Has Linux forget what it knows of files and directories; what is not written yet is written
+/// first.
 fn drop_caches() -> Result<()> {
     let path = Path::new("/proc/sys/vm/drop_caches");
     sync();

@@ -1,5 +1,5 @@
-//! What safe code can ask of the suites, with documents, plans, figures, machines and costs that make no sense: an error or a
-//! number, or the panic that the documentation names.
+//! What safe code can ask of the suites, with documents, plans, figures, machines and costs that
+//! make no sense: an error or a number, or the panic that the documentation names.
 
 #![forbid(unsafe_code)]
 

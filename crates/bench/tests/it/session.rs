@@ -71,8 +71,8 @@ fn the_systems_of_a_workload_take_turns() {
             }
         })
         .unwrap();
-    // A round to warm up, in the order of the suite, and three that count, each in an order of its own; the brittle one leaves
-    // when it fails.
+    // A round to warm up, in the order of the suite, and three that count, each in an order of its
+    // own; the brittle one leaves when it fails.
     let alpha = ["alpha brittle", "alpha sequential", "alpha split"];
     let order = order.lock().unwrap();
     assert_eq!(order[..3], ["alpha sequential", "alpha split", "alpha brittle"]);
@@ -247,7 +247,8 @@ fn earlier_documents_are_still_read() {
             let text = std::fs::read_to_string(&path).unwrap();
             let value: serde_json::Value = serde_json::from_str(&text).unwrap();
             if value.get("rows").is_none() {
-                // A machine's description, or what `cargo xtask rayon-programs` keeps, which its own tests read.
+                // A machine's description, or what `cargo xtask rayon-programs` keeps, which its
+                // own tests read.
                 others += 1;
                 continue;
             }

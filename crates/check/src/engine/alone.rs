@@ -1,5 +1,5 @@
-//! Threads that wait: one that runs alone, to find out when it gives up or because it does; and all of them, for
-//! ever. See `machine::waits`.
+//! Threads that wait: one that runs alone, to find out when it gives up or because it does; and all
+//! of them, for ever. See `machine::waits`.
 
 use std::panic::Location;
 

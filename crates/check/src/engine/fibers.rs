@@ -1,5 +1,5 @@
-//! The model's threads as coroutines: made once, used by every execution, and how one that was cut short
-//! ends.
+//! The model's threads as coroutines: made once, used by every execution, and how one that was cut
+//! short ends.
 
 use super::{
     Aborts, Alone, Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End,
@@ -60,8 +60,8 @@ pub(super) fn fiber(thread: usize) -> Fiber {
     })
 }
 
-/// A thread of the model, from its beginning to its end. What it panics with is the model's, too: its destructor may take steps, and
-/// may panic.
+/// A thread of the model, from its beginning to its end. What it panics with is the model's, too:
+/// its destructor may take steps, and may panic.
 fn run_job(job: super::Job) {
     let Err(payload) = catch_unwind(AssertUnwindSafe(job)) else { return };
     // Said first: the destructor may never return.
@@ -95,8 +95,8 @@ pub(super) fn message(panic: &(dyn Any + Send)) -> Option<String> {
     Some(text.unwrap_or_else(|| "a value that is no text".to_owned()))
 }
 
-/// Keeps the panics of models, which are verdicts, off the standard error stream, and stops a thread of a model whose panic
-/// would end the process.
+/// Keeps the panics of models, which are verdicts, off the standard error stream, and stops a
+/// thread of a model whose panic would end the process.
 pub(super) fn quiet_panics() {
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
@@ -134,8 +134,9 @@ pub(super) fn quiet_panics() {
     });
 }
 
-/// How the messages of panics begin after which the standard library ends the process: what its checks of undefined behaviour
-/// say, and panics that leave a function or a destructor that may not be left so.
+/// How the messages of panics begin after which the standard library ends the process: what its
+/// checks of undefined behaviour say, and panics that leave a function or a destructor that may not
+/// be left so.
 const CANNOT_UNWIND: [&str; 5] = [
     "unsafe precondition(s) violated",
     "null pointer dereference occurred",
@@ -144,8 +145,9 @@ const CANNOT_UNWIND: [&str; 5] = [
     "panic in a destructor during cleanup",
 ];
 
-/// The violation of a panic that cannot unwind. If it is of the leaving of a function or a destructor, what it says is about the standard
-/// library, and the panic that would have left says more.
+/// The violation of a panic that cannot unwind. If it is of the leaving of a function or a
+/// destructor, what it says is about the standard library, and the panic that would have left says
+/// more.
 fn panicked(message: &str) -> Violation {
     with(|engine| {
         let name = engine.search.names[engine.current];
@@ -163,8 +165,9 @@ fn panicked(message: &str) -> Violation {
     })
 }
 
-/// The running thread of the model is about to end the process: that is a violation. The thread is never resumed, with the panic
-/// hook on its stack. So to this thread of the system a panic is under way for ever, and it can explore no further.
+/// The running thread of the model is about to end the process: that is a violation. The thread is
+/// never resumed, with the panic hook on its stack. So to this thread of the system a panic is
+/// under way for ever, and it can explore no further.
 fn go_no_further(violation: Violation) -> ! {
     let current = with(|engine| {
         engine.search.violate(violation);
@@ -211,8 +214,8 @@ pub(super) fn need(fibers: &mut Vec<Fiber>, count: usize) {
     }
 }
 
-/// Leaves every thread that has not ended where it stands, with its stack. To unwind it would run the
-/// destructors of code that may never have been written to fail there.
+/// Leaves every thread that has not ended where it stands, with its stack. To unwind it would run
+/// the destructors of code that may never have been written to fail there.
 #[cold]
 pub(super) fn leave(fibers: &mut [Fiber]) {
     let count = with(|engine| {
@@ -279,7 +282,8 @@ pub(super) fn resume(fiber: &mut Fiber) {
 }
 
 impl Engine {
-    /// A model thread has panicked; whether that is what is wrong with the execution. `None` if it was unwound.
+    /// A model thread has panicked; whether that is what is wrong with the execution. `None` if it
+    /// was unwound.
     fn panics(&mut self, message: Option<String>) -> bool {
         let current = self.current;
         self.panicked[current] = false;
@@ -305,7 +309,8 @@ impl Engine {
         self.next = if self.ends_probe() { None } else { self.advance() };
     }
 
-    /// Whether the running thread is being probed. That it ends, or panics, will be seen when it gives up.
+    /// Whether the running thread is being probed. That it ends, or panics, will be seen when it
+    /// gives up.
     fn ends_probe(&mut self) -> bool {
         if !self.probes() {
             return false;

@@ -27,8 +27,8 @@ pub(crate) fn new_cell(site: &'static Location<'static>) -> (u32, u64) {
     })
 }
 
-/// Acts on the execution that a word or a cell belongs to, if that is still on. A word may be dropped when its
-/// thread has ended, or while the engine is at work.
+/// Acts on the execution that a word or a cell belongs to, if that is still on. A word may be
+/// dropped when its thread has ended, or while the engine is at work.
 fn of(execution: u64, act: impl FnOnce(&mut Engine)) {
     let _ = ENGINE.try_with(|engine| {
         if let Ok(mut engine) = engine.try_borrow_mut()

@@ -317,7 +317,8 @@ impl Engine {
         Turn::Done(self.machine.perform_directly(op))
     }
 
-    /// The running thread is to be unwound before `op`. In a destructor that an unwinding already runs it may not unwind again.
+    /// The running thread is to be unwound before `op`. In a destructor that an unwinding already
+    /// runs it may not unwind again.
     #[cold]
     fn unwind(&mut self, op: Op) -> Turn {
         if self.unwinds() {
@@ -328,8 +329,9 @@ impl Engine {
         Turn::Unwind
     }
 
-    /// Whether the running thread of the model unwinds. They share one thread of the system, whose panics the library counts; so a panic
-    /// may be another's, which is suspended in a destructor.
+    /// Whether the running thread of the model unwinds. They share one thread of the system, whose
+    /// panics the library counts; so a panic may be another's, which is suspended in a
+    /// destructor.
     fn unwinds(&self) -> bool {
         let others = (0..MAX_THREADS).any(|other| other != self.current && self.unwinding[other]);
         std::thread::panicking() && (!others || self.panicked[self.current])
@@ -483,7 +485,8 @@ impl Engine {
         }
     }
 
-    /// Whether an operation's end is a step: if it had none, and in a cut execution, so that each thread is unwound.
+    /// Whether an operation's end is a step: if it had none, and in a cut execution, so that each
+    /// thread is unwound.
     fn needs_mark(&self) -> bool {
         match self.mode {
             Mode::Run => self.machine.threads[self.current].call_waits,
@@ -558,8 +561,8 @@ impl Engine {
         allowed.unwrap_or(true)
     }
 
-    /// The job of a thread that has not begun, if it need not begin any more. Its captures are to be
-    /// dropped outside of the engine: they may look at words.
+    /// The job of a thread that has not begun, if it need not begin any more. Its captures are to
+    /// be dropped outside of the engine: they may look at words.
     fn drop_unstarted(&mut self, thread: usize) -> Option<Job> {
         if self.mode != Mode::Unwind {
             return None;

@@ -10,7 +10,8 @@ use crate::monitor::Monitor;
 use crate::{Consistency, Strategy};
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
-    // While a panic is under way no thread of the model would be scheduled, and the hook cannot be set.
+    // While a panic is under way no thread of the model would be scheduled, and the hook cannot be
+    // set.
     let panicking = std::thread::panicking();
     if !panicking {
         quiet_panics();
@@ -156,8 +157,9 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
             tear_down(fibers);
         }
         if violated() {
-            // What is broken must not be dropped: a queue whose indices have crossed would walk from
-            // one to the other. The search ends soon after a violation, so little leaks.
+            // What is broken must not be dropped: a queue whose indices have crossed would walk
+            // from one to the other. The search ends soon after a violation, so little
+            // leaks.
             std::mem::forget(after);
             std::mem::forget(with(|engine| std::mem::take(&mut engine.kept)));
         } else {

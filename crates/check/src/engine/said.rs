@@ -1,4 +1,5 @@
-//! What a model's thread says of its execution: what it has seen, what is wrong, what it has forgotten.
+//! What a model's thread says of its execution: what it has seen, what is wrong, what it has
+//! forgotten.
 
 use std::panic::resume_unwind;
 
@@ -6,8 +7,9 @@ use super::{Engine, GivenUp, Mode, Violation, dynamic, with};
 use crate::Unexplained;
 use crate::trace::place;
 
-/// Says that what the running thread does from here on depends on nothing that it has read: it has returned from an operation,
-/// to a loop and with handles that keep nothing. Executions in which it has read different things are one from here on.
+/// Says that what the running thread does from here on depends on nothing that it has read: it has
+/// returned from an operation, to a loop and with handles that keep nothing. Executions in which it
+/// has read different things are one from here on.
 pub fn forget() {
     with(|engine| {
         if engine.mode == Mode::Run && !engine.probes() {
@@ -21,8 +23,8 @@ pub fn stole() {
     with(|engine| engine.search.stolen |= engine.mode == Mode::Run && !engine.probes());
 }
 
-/// Adds a value to what this execution has to show: [`Report::outcomes`](crate::Report::outcomes) holds the distinct lists.
-/// `place` is the value's place in that list.
+/// Adds a value to what this execution has to show: [`Report::outcomes`](crate::Report::outcomes)
+/// holds the distinct lists. `place` is the value's place in that list.
 pub fn observe(place: usize, value: u64) {
     with(|engine| {
         // A cut execution shows nothing.
@@ -36,8 +38,8 @@ pub fn observe(place: usize, value: u64) {
     });
 }
 
-/// Says what is wrong with an execution, and ends it: for a model's threads and its final check, which know what no
-/// specification of operations says.
+/// Says what is wrong with an execution, and ends it: for a model's threads and its final check,
+/// which know what no specification of operations says.
 ///
 /// # Panics
 ///

@@ -29,15 +29,17 @@
 //! | operands | a register, a number, a location, a register that holds an address |
 //! | after the columns | `locations [..]`, `filter`, then `exists`, `~exists` or `forall`, with `/\` `\/` `~` `true` `false` `=` `!=` |
 //!
-//! A location is one cell of 64 bits; an access of 32 bits reads and writes its lower half, and zeroes the upper.
-//! Accesses of 8 and 16 bits, mixed sizes, segments, vectors, page tables and non-temporal stores are refused, with
-//! the line and column. `xchg` with memory locks by itself; any other instruction that reads and writes memory
-//! without `lock` is a load and a store. `lfence` and `sfence` change nothing on TSO for ordinary memory.
+//! A location is one cell of 64 bits; an access of 32 bits reads and writes its lower half, and
+//! zeroes the upper. Accesses of 8 and 16 bits, mixed sizes, segments, vectors, page tables and
+//! non-temporal stores are refused, with the line and column. `xchg` with memory locks by itself;
+//! any other instruction that reads and writes memory without `lock` is a load and a store.
+//! `lfence` and `sfence` change nothing on TSO for ordinary memory.
 //!
 //! # How the answer reads
 //!
-//! As herd's, line by line. The one difference: herd's witnesses are candidate executions, these are distinct
-//! final states. A search that was cut short says so, and its `No` or `Never` is no proof.
+//! As herd's, line by line. The one difference: herd's witnesses are candidate executions, these
+//! are distinct final states. A search that was cut short says so, and its `No` or `Never` is no
+//! proof.
 
 mod condition;
 mod program;

@@ -7,9 +7,9 @@ use poach_memory::Cell as _;
 
 use crate::memory::SimulatedCell;
 
-/// As [`std::cell::UnsafeCell`], with its pointer handed to closures: two accesses that nothing puts in
-/// order, one of which writes, are a violation. What is ordered is what TSO orders: any store and any
-/// load that sees it.
+/// As [`std::cell::UnsafeCell`], with its pointer handed to closures: two accesses that nothing
+/// puts in order, one of which writes, are a violation. What is ordered is what TSO orders: any
+/// store and any load that sees it.
 pub struct UnsafeCell<T> {
     cell: SimulatedCell<T>,
 }

@@ -1,4 +1,5 @@
-//! What one execution of a model knows beside its words: its threads, and what must be gone in the end.
+//! What one execution of a model knows beside its words: its threads, and what must be gone in the
+//! end.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -23,8 +24,8 @@ impl Registered {
     }
 }
 
-/// One of a thread's values: the address of its key, the value, and what drops it where it is. A value
-/// that is dropped leaves its place, so that it is not made again.
+/// One of a thread's values: the address of its key, the value, and what drops it where it is. A
+/// value that is dropped leaves its place, so that it is not made again.
 #[derive(Clone)]
 pub(super) struct Local {
     pub(super) key: usize,
@@ -35,13 +36,14 @@ pub(super) struct Local {
 pub(super) struct Execution {
     pub(super) count: Rc<Raw>,
     pub(super) threads: Vec<Registered>,
-    /// The statics of [`lazy_static`](super::lazy_static), by the address of their key, each with the
-    /// word through which its readers learn of it.
+    /// The statics of [`lazy_static`](super::lazy_static), by the address of their key, each with
+    /// the word through which its readers learn of it.
     pub(super) statics: HashMap<usize, (&'static dyn Any, Rc<Raw>)>,
     /// What has not been dropped: what it is, and where it was made.
     alive: HashMap<u64, (&'static str, &'static Location<'static>)>,
     made: u64,
-    /// The pointers of [`Arc::into_raw`](super::sync::Arc::into_raw), each with what keeps it alive.
+    /// The pointers of [`Arc::into_raw`](super::sync::Arc::into_raw), each with what keeps it
+    /// alive.
     pub(super) raw: HashMap<usize, Vec<Box<dyn Any>>>,
 }
 
@@ -109,8 +111,8 @@ pub(super) fn dropped(number: u64) {
     try_with(|execution| execution.alive.remove(&number));
 }
 
-/// What is left at the end, if nothing may be: the first that was made. A static lives as long as the
-/// program, so what it keeps is not asked about.
+/// What is left at the end, if nothing may be: the first that was made. A static lives as long as
+/// the program, so what it keeps is not asked about.
 pub(super) fn left() -> Option<String> {
     with(|execution| {
         if !execution.statics.is_empty() {

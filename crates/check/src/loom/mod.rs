@@ -35,12 +35,12 @@
 //!
 //! # Which machine
 //!
-//! [`model()`] explores TSO without a bound, which has every execution that the other machines have: what is
-//! right there is right on all of them. When it finds a violation it tries the others, and says up to which
-//! bound the model is right. Nothing is read from the environment: a test's verdict is a function of its
-//! source. To choose a machine, either change the line once more, to `use poach_check::loom::tso4 as
-//! loom;` ([`sequential`], [`tso1`], [`tso2`], [`tso4`], [`tso8`]), or name one in the test: [`model_on`], or
-//! [`model::BuilderOn::machine`].
+//! [`model()`] explores TSO without a bound, which has every execution that the other machines
+//! have: what is right there is right on all of them. When it finds a violation it tries the
+//! others, and says up to which bound the model is right. Nothing is read from the environment: a
+//! test's verdict is a function of its source. To choose a machine, either change the line once
+//! more, to `use poach_check::loom::tso4 as loom;` ([`sequential`], [`tso1`], [`tso2`], [`tso4`],
+//! [`tso8`]), or name one in the test: [`model_on`], or [`model::BuilderOn::machine`].
 //!
 //! # What differs from loom
 //!
@@ -58,8 +58,9 @@
 //! | functions that are unsafe there | `unsafe fn` | safe, so an `unsafe` block around one is unused |
 //! | `future`, checkpoints, `skip_branch` | yes | no |
 //!
-//! A model is deterministic, as with loom: no clock, no random numbers, nothing kept from one execution to the
-//! next that changes what the model does. What threads share without these names is not seen.
+//! A model is deterministic, as with loom: no clock, no random numbers, nothing kept from one
+//! execution to the next that changes what the model does. What threads share without these names
+//! is not seen.
 //!
 //! Complexity: exponential in the number of conflicting steps; see the [crate's page](crate).
 

@@ -75,8 +75,8 @@ pub struct BuilderOn<const S: u32> {
     pub machine: Machine,
     /// Has no effect: a model may have [`MAX_THREADS`](crate::MAX_THREADS).
     pub max_threads: usize,
-    /// Events (steps of threads, and stores that reach memory) that an execution may have; more is a
-    /// violation.
+    /// Events (steps of threads, and stores that reach memory) that an execution may have; more is
+    /// a violation.
     pub max_branches: usize,
     /// Executions to run at most. What they covered is then taken for enough, as loom takes it.
     pub max_permutations: Option<usize>,
@@ -133,8 +133,8 @@ impl<const S: u32> BuilderOn<S> {
     /// # Panics
     ///
     /// If an execution is wrong: with what is wrong, on which machines it is, and the shortest such
-    /// execution found. Also if the search had to stop before its end without having been asked to. A wait
-    /// whose rounds write is explored up to a bound, which is taken for enough.
+    /// execution found. Also if the search had to stop before its end without having been asked to.
+    /// A wait whose rounds write is explored up to a bound, which is taken for enough.
     pub fn check<F>(&self, model: F)
     where
         F: Fn() + Sync + Send + 'static,

@@ -108,8 +108,8 @@ impl Thread {
         self.name.as_deref()
     }
 
-    /// Lets the thread go on from its [`park`], or from its next one. It is a store, and like any other
-    /// may wait in this thread's buffer.
+    /// Lets the thread go on from its [`park`], or from its next one. It is a store, and like any
+    /// other may wait in this thread's buffer.
     #[track_caller]
     pub fn unpark(&self) {
         let token = execution::with(|execution| Rc::clone(&execution.threads[self.index].token));
@@ -136,8 +136,9 @@ pub fn park() {
     token.wait(0, Change::Or(1));
 }
 
-/// Gives the turn away until something has changed that this thread has read since it last gave it away.
-/// A loop that waits must call this, or [`spin_loop`](super::hint::spin_loop): without, it never ends.
+/// Gives the turn away until something has changed that this thread has read since it last gave it
+/// away. A loop that waits must call this, or [`spin_loop`](super::hint::spin_loop): without, it
+/// never ends.
 #[track_caller]
 pub fn yield_now() {
     raw::pause();
@@ -265,7 +266,8 @@ fn clear<T: 'static>(value: &dyn Any) -> bool {
     value.is_some()
 }
 
-/// Drops the running thread's values, the first that was made first, and what their destructors make anew.
+/// Drops the running thread's values, the first that was made first, and what their destructors
+/// make anew.
 pub(super) fn drop_locals() {
     let thread = running();
     let all = || execution::with(|execution| execution.threads[thread].locals.clone());

@@ -1,8 +1,9 @@
 //! Atomic types of every width, whose every access is a choice of the search.
 //!
 //! TSO orders loads with loads and stores with stores, so the ordering that an access names changes
-//! nothing, with two exceptions: a `SeqCst` store is an exchange, as compilers make it, and a `SeqCst`
-//! fence is a full fence. An ordering that is too weak for another processor is therefore not seen here.
+//! nothing, with two exceptions: a `SeqCst` store is an exchange, as compilers make it, and a
+//! `SeqCst` fence is a full fence. An ordering that is too weak for another processor is therefore
+//! not seen here.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -341,8 +342,8 @@ impl Default for AtomicBool {
 
 common!(AtomicBool, bool);
 
-/// A pointer that threads may share. Its word holds a number in the pointer's place, the same in every
-/// execution in which the threads have come equally far.
+/// A pointer that threads may share. Its word holds a number in the pointer's place, the same in
+/// every execution in which the threads have come equally far.
 pub struct AtomicPtr<T> {
     word: Raw,
     target: PhantomData<fn() -> *mut T>,

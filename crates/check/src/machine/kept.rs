@@ -1,17 +1,18 @@
 //! Memory that is freed, and memory that is not.
 //!
-//! Every word and cell is entered here when it is made and crossed out when it is dropped. What is left when an
-//! execution is over, its final check done and all handles gone, is a leak.
+//! Every word and cell is entered here when it is made and crossed out when it is dropped. What is
+//! left when an execution is over, its final check done and all handles gone, is a leak.
 //!
-//! [`Memory::free`](poach_memory::Memory::free) says that no thread uses an object any more. It is not dropped then,
-//! but at the end of the execution, so whoever still uses it finds it whole. What the words and cells in it were used
-//! for comes out when they are dropped: each remembers when each thread touched it last, in the thread's own time,
-//! and the freeing thread's vector clock says how far it had heard of each. A use that it had not heard of is a use
-//! that nothing orders before the freeing: it came later, or might have. So the order in which the search happens to
+//! [`Memory::free`](poach_memory::Memory::free) says that no thread uses an object any more. It is
+//! not dropped then, but at the end of the execution, so whoever still uses it finds it whole. What
+//! the words and cells in it were used for comes out when they are dropped: each remembers when
+//! each thread touched it last, in the thread's own time, and the freeing thread's vector clock
+//! says how far it had heard of each. A use that it had not heard of is a use that nothing orders
+//! before the freeing: it came later, or might have. So the order in which the search happens to
 //! take the two does not matter, and freeing is no event of its own.
 //!
-//! That a handle is the last is the business of a reference count that the machine does not see. Whatever is dropped
-//! by the last handle is not freed in this sense.
+//! That a handle is the last is the business of a reference count that the machine does not see.
+//! Whatever is dropped by the last handle is not freed in this sense.
 
 use std::panic::Location;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -128,8 +129,9 @@ impl Machine {
         }
     }
 
-    /// Thread `index` uses what a cell holds, of which nobody else could notice when. It takes in what its last writer
-    /// knew, and if it writes, the content is a function of that and of all that it knows itself.
+    /// Thread `index` uses what a cell holds, of which nobody else could notice when. It takes in
+    /// what its last writer knew, and if it writes, the content is a function of that and of
+    /// all that it knows itself.
     pub(crate) fn use_cell(
         &mut self,
         index: usize,

@@ -5,40 +5,43 @@
 //!
 //! # The machine
 //!
-//! Every thread has a FIFO store buffer of capacity S. A store enters its thread's buffer, and waits
-//! while that is full. A load returns the newest matching entry of the thread's own buffer, else what
-//! memory holds. The memory subsystem may at any time write the oldest entry of any buffer to memory.
-//! A fence waits until the thread's buffer is empty. A read-modify-write takes the memory lock, and
-//! can release it only with an empty buffer, so nobody sees a state between its drained stores and
-//! its own write: here it waits for an empty buffer and then acts in one step, which admits the same
-//! executions. With S = 0 a store goes to memory at once: sequential consistency.
+//! Every thread has a FIFO store buffer of capacity S. A store enters its thread's buffer, and
+//! waits while that is full. A load returns the newest matching entry of the thread's own buffer,
+//! else what memory holds. The memory subsystem may at any time write the oldest entry of any
+//! buffer to memory. A fence waits until the thread's buffer is empty. A read-modify-write takes
+//! the memory lock, and can release it only with an empty buffer, so nobody sees a state between
+//! its drained stores and its own write: here it waits for an empty buffer and then acts in one
+//! step, which admits the same executions. With S = 0 a store goes to memory at once: sequential
+//! consistency.
 //!
 //! # The egress slot
 //!
-//! Section 7.3 found one more place behind the buffer: the oldest store moves there, frees its buffer
-//! entry, and is written to memory later; if the next store to leave is to the same address, it may
-//! overwrite what lies there (they *coalesce*). Moving into an empty slot is worth it at once: the
-//! store can do from there all it could do before, and its entry is free. So a buffer of capacity S
-//! with a slot is one FIFO of capacity S + 1 whose front is the slot, plus one event, [`coalesce`],
-//! that merges the two oldest entries if they are to one address. Merging is observable only by the
-//! room it makes (merging and then writing is writing twice with nothing in between), so it is offered
-//! only to a thread that waits for room.
+//! Section 7.3 found one more place behind the buffer: the oldest store moves there, frees its
+//! buffer entry, and is written to memory later; if the next store to leave is to the same address,
+//! it may overwrite what lies there (they *coalesce*). Moving into an empty slot is worth it at
+//! once: the store can do from there all it could do before, and its entry is free. So a buffer of
+//! capacity S with a slot is one FIFO of capacity S + 1 whose front is the slot, plus one event,
+//! [`coalesce`], that merges the two oldest entries if they are to one address. Merging is
+//! observable only by the room it makes (merging and then writing is writing twice with nothing in
+//! between), so it is offered only to a thread that waits for room.
 //!
-//! A processor may have `n` such entries: the buffer is then one FIFO of S + n, and of the first n + 1 entries the
-//! first two neighbours to one address are offered to be merged. Which pair is merged first makes no difference to how
-//! much room there is in the end: to merge the one nearer to the front brings the others nearer to it. (It does to what
-//! memory shows in between, where both pairs are of words that others read. So with n > 1 this is exact for clients
-//! that make a store between two pops, to which the bound applies, and not where the same shared word is stored again
-//! and again.)
+//! A processor may have `n` such entries: the buffer is then one FIFO of S + n, and of the first
+//! n + 1 entries the first two neighbours to one address are offered to be merged. Which pair is
+//! merged first makes no difference to how much room there is in the end: to merge the one nearer
+//! to the front brings the others nearer to it. (It does to what memory shows in between, where
+//! both pairs are of words that others read. So with n > 1 this is exact for clients that make a
+//! store between two pops, to which the bound applies, and not where the same shared word is stored
+//! again and again.)
 //!
 //! # The process-wide barrier
 //!
-//! [`Op::HeavyStart`] and [`Op::HeavyFinish`] model `membarrier(2)`: between the call and the return,
-//! every other thread passes some point of its program at which its buffer is empty. The weakest such
-//! point is the last step that anyone else could observe, for the stores after it could as well have
-//! been issued after the call; so `HeavyStart` notes for each thread the stores issued before its last
-//! observable step, and `HeavyFinish` waits until those have drained. A visit to another thread's processor (displacement)
-//! is the same for that thread alone: while the visitor is there the other is not, and was switched at some point of its program.
+//! [`Op::HeavyStart`] and [`Op::HeavyFinish`] model `membarrier(2)`: between the call and the
+//! return, every other thread passes some point of its program at which its buffer is empty. The
+//! weakest such point is the last step that anyone else could observe, for the stores after it
+//! could as well have been issued after the call; so `HeavyStart` notes for each thread the stores
+//! issued before its last observable step, and `HeavyFinish` waits until those have drained. A
+//! visit to another thread's processor (displacement) is the same for that thread alone: while the
+//! visitor is there the other is not, and was switched at some point of its program.
 //!
 //! [`coalesce`]: Machine::coalesce
 
@@ -128,7 +131,8 @@ impl Machine {
         self.patiences.clear();
         self.knowledge_grew = false;
         self.clocks = false;
-        // A word that is used before one has heard of its making is a race, which weak memory asks about at once.
+        // A word that is used before one has heard of its making is a race, which weak memory asks
+        // about at once.
         self.clocks_wanted = weak;
         self.weak = weak.then(|| Weak::new(self.memory.len()));
     }
@@ -295,7 +299,8 @@ impl Machine {
         }
     }
 
-    /// Where in the buffer of a thread that waits for room stand two neighbours that can become one.
+    /// Where in the buffer of a thread that waits for room stand two neighbours that can become
+    /// one.
     #[inline]
     pub(crate) fn coalesces_at(&self, index: usize) -> Option<usize> {
         if self.size.egress == 0 || !matches!(self.threads[index].pending, Op::Store(..)) {
@@ -309,16 +314,16 @@ impl Machine {
         behind.windows(2).position(|pair| pair[0].loc == pair[1].loc)
     }
 
-    /// Whether another thread could notice when the pending step is taken, as far as is known of who
-    /// touches which word.
+    /// Whether another thread could notice when the pending step is taken, as far as is known of
+    /// who touches which word.
     ///
-    /// A step that nobody can notice is taken at once, without a choice: it commutes with everything
-    /// that may happen before it. A store that only enters the buffer is one; so is a load of a word
-    /// that no other thread writes, and a fence (its waiting is the drains' choice). What is known
-    /// grows while the search runs; when a step contradicts it, the search starts again with the
-    /// better knowledge, so the search that ends has relied on nothing that failed. Until the first
-    /// step that contradicts it the knowledge was right, so an execution with such a step is among
-    /// those that are covered.
+    /// A step that nobody can notice is taken at once, without a choice: it commutes with
+    /// everything that may happen before it. A store that only enters the buffer is one; so is
+    /// a load of a word that no other thread writes, and a fence (its waiting is the drains'
+    /// choice). What is known grows while the search runs; when a step contradicts it, the
+    /// search starts again with the better knowledge, so the search that ends has relied on
+    /// nothing that failed. Until the first step that contradicts it the knowledge was right,
+    /// so an execution with such a step is among those that are covered.
     #[inline]
     pub(crate) fn noticeable(&self, index: usize) -> bool {
         match self.threads[index].pending {
@@ -531,8 +536,8 @@ impl Machine {
         entry
     }
 
-    /// Lets the entry behind this place in a buffer take that place, whose entry is to the same word; returns the entry
-    /// that is overwritten.
+    /// Lets the entry behind this place in a buffer take that place, whose entry is to the same
+    /// word; returns the entry that is overwritten.
     pub(crate) fn coalesce(&mut self, index: usize, at: usize) -> Entry {
         let thread = &mut self.threads[index];
         let place = thread.head + at;
@@ -541,8 +546,9 @@ impl Machine {
             thread.log_clocks.remove(place);
         }
         thread.log[place].flushes += entry.flushes;
-        // The stores behind have one place less before them. But who waits for the first of the two waits for the
-        // survivor: the point of the program that a process-wide barrier finds lies before both of them or after both.
+        // The stores behind have one place less before them. But who waits for the first of the two
+        // waits for the survivor: the point of the program that a process-wide barrier
+        // finds lies before both of them or after both.
         let moved = |stores: usize| if stores > place + 1 { stores - 1 } else { stores };
         thread.stable = moved(thread.stable);
         for waiting in &mut self.threads[..self.count] {

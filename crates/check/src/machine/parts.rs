@@ -109,7 +109,8 @@ pub(crate) struct Access {
     pub(crate) releases: bool,
     /// It acquires if it changes nothing.
     pub(crate) fails_acquiring: bool,
-    /// Whether it has a place in the order of all that is sequentially consistent: at all, and if it changes nothing.
+    /// Whether it has a place in the order of all that is sequentially consistent: at all, and if
+    /// it changes nothing.
     pub(crate) in_order: [bool; 2],
 }
 
@@ -193,8 +194,8 @@ pub(crate) struct Thread {
     pub(crate) vain: u32,
     /// The pauses that it still passes because it has given up.
     pub(super) passes: u32,
-    /// The number of operations that it has begun, and whether the last one's call awaits its place
-    /// in the history.
+    /// The number of operations that it has begun, and whether the last one's call awaits its
+    /// place in the history.
     pub(crate) operation: u32,
     pub(crate) call_waits: bool,
     pub(crate) clock: Clock,
@@ -233,8 +234,8 @@ pub(crate) enum Kind {
     Coalesce,
     /// A thread that pauses goes on although nothing that it has looked at has changed.
     GiveUp,
-    /// Weak memory: the pending step is to read a newer message than the one chosen so far, or to store before
-    /// an older one.
+    /// Weak memory: the pending step is to read a newer message than the one chosen so far, or to
+    /// store before an older one.
     Shift,
     /// Weak memory: a process-wide barrier reaches a thread.
     Barrier,

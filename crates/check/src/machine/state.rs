@@ -30,8 +30,8 @@ impl Machine {
         }
     }
 
-    /// Takes note that a thread's operation returns; whether it has stores on their way, of which the last now stands
-    /// for it.
+    /// Takes note that a thread's operation returns; whether it has stores on their way, of which
+    /// the last now stands for it.
     pub(crate) fn delays_operation(&mut self, index: usize) -> bool {
         let thread = &mut self.threads[index];
         let buffered = thread.log.len() > thread.head;
@@ -44,8 +44,9 @@ impl Machine {
         }
     }
 
-    /// Leaves of what a thread has read no more than how many operations it has done and how many words it has made;
-    /// and, for the verdict on races and on freed memory, how far it has heard of the others and what it used when.
+    /// Leaves of what a thread has read no more than how many operations it has done and how many
+    /// words it has made; and, for the verdict on races and on freed memory, how far it has
+    /// heard of the others and what it used when.
     pub(crate) fn forget_reads(&mut self, index: usize) {
         let thread = &mut self.threads[index];
         let place = u64::from(thread.operation) << 32 | thread.words as u64;

@@ -1,4 +1,5 @@
-//! What a thread makes of another: it is made by it, waits for its end, or waits for a word that it writes.
+//! What a thread makes of another: it is made by it, waits for its end, or waits for a word that it
+//! writes.
 
 use super::{Machine, Op, mix};
 
@@ -9,8 +10,8 @@ impl Machine {
         matches!(self.threads[index].pending, Op::Finished) && self.buffered(index) == 0
     }
 
-    /// Thread `index` takes in all that thread `other` has done so far: it was made by it, or waited
-    /// for its end. What passes between them then need not pass through a word.
+    /// Thread `index` takes in all that thread `other` has done so far: it was made by it, or
+    /// waited for its end. What passes between them then need not pass through a word.
     pub(crate) fn learn(&mut self, index: usize, other: usize) {
         if let Some(weak) = &mut self.weak {
             weak.learn(index, other);

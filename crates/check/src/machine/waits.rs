@@ -1,33 +1,35 @@
 //! Waiting, and giving up.
 //!
-//! [`Op::Pause`] says that a thread waits: what it has looked at since its last pause, its *round*, was not
-//! what it waits for. It changes nothing, and may return at any time. To explore each round of each wait
-//! would never end, so two things are left out.
+//! [`Op::Pause`] says that a thread waits: what it has looked at since its last pause, its *round*,
+//! was not what it waits for. It changes nothing, and may return at any time. To explore each round
+//! of each wait would never end, so two things are left out.
 //!
-//! *A round that sees what the last one saw.* A paused thread goes on at once when something that it has
-//! looked at has changed. Otherwise it stays, or it *gives up*: this is an event like any other, which the
-//! search may choose whoever else can move. So a stretch of equal rounds is one round, or is all that the
-//! thread's patience has left. A loop that carries nothing from a round to the next but their count sees
-//! no difference between one round and several, as long as its patience lasts; and when it ends, it has
-//! ended after as many rounds as it always does.
+//! *A round that sees what the last one saw.* A paused thread goes on at once when something that
+//! it has looked at has changed. Otherwise it stays, or it *gives up*: this is an event like any
+//! other, which the search may choose whoever else can move. So a stretch of equal rounds is one
+//! round, or is all that the thread's patience has left. A loop that carries nothing from a round
+//! to the next but their count sees no difference between one round and several, as long as its
+//! patience lasts; and when it ends, it has ended after as many rounds as it always does.
 //!
-//! *A wait that never ends by itself.* A thread that goes through [`ENDLESS`] rounds without doing anything but
-//! look will do so for ever, so it has nothing to give up to.
+//! *A wait that never ends by itself.* A thread that goes through [`ENDLESS`] rounds without doing
+//! anything but look will do so for ever, so it has nothing to give up to.
 //!
-//! Which of the two a thread is in is found by running it, alone, in a copy of the execution that is thrown
-//! away (a *probe*, once for each local state): until it does something other than to look, or looks
-//! elsewhere than in the round before. The number of pauses up to there is its patience. Giving up takes so
-//! many pauses in one event. The rounds between them are not choices, for they see what the first one saw,
-//! and no other thread notices a look; all that follows the last pause is scheduled as ever.
+//! Which of the two a thread is in is found by running it, alone, in a copy of the execution that
+//! is thrown away (a *probe*, once for each local state): until it does something other than to
+//! look, or looks elsewhere than in the round before. The number of pauses up to there is its
+//! patience. Giving up takes so many pauses in one event. The rounds between them are not choices,
+//! for they see what the first one saw, and no other thread notices a look; all that follows the
+//! last pause is scheduled as ever.
 //!
-//! A thread that would give up after [`SINGLE_ROUNDS`] rounds or fewer goes one round only, whose every look
-//! is a choice: such short waits are explored in full. Of longer ones it is relied on that (1) what a round
-//! leaves to the next is no more than a count, and (2) two waits in a row, with nothing but looks between
-//! them, do not look at the same words from the same lines of the source.
+//! A thread that would give up after [`SINGLE_ROUNDS`] rounds or fewer goes one round only, whose
+//! every look is a choice: such short waits are explored in full. Of longer ones it is relied on
+//! that (1) what a round leaves to the next is no more than a count, and (2) two waits in a row,
+//! with nothing but looks between them, do not look at the same words from the same lines of the
+//! source.
 //!
-//! A thread whose rounds write never comes to an end of its looking: each of its pauses gives up to one
-//! round more. After [`MOST_IN_VAIN`] of these in a row it is held until something changes, and the search
-//! says that it was not complete ([`Incomplete::Waits`](crate::Incomplete::Waits)).
+//! A thread whose rounds write never comes to an end of its looking: each of its pauses gives up to
+//! one round more. After [`MOST_IN_VAIN`] of these in a row it is held until something changes, and
+//! the search says that it was not complete ([`Incomplete::Waits`](crate::Incomplete::Waits)).
 
 use super::{Loc, Location, Machine, Op, mix};
 
@@ -121,8 +123,8 @@ impl Probe {
 }
 
 impl Machine {
-    /// Whether a thread pauses and nothing that it has looked at has changed. A pause after which it has
-    /// looked at nothing waits for nothing.
+    /// Whether a thread pauses and nothing that it has looked at has changed. A pause after which
+    /// it has looked at nothing waits for nothing.
     #[inline]
     pub(crate) fn in_vain(&self, index: usize) -> bool {
         let thread = &self.threads[index];
@@ -195,7 +197,8 @@ impl Machine {
             })
     }
 
-    /// Whether another thread could notice that this one gives up: whether one writes what it looks at.
+    /// Whether another thread could notice that this one gives up: whether one writes what it looks
+    /// at.
     pub(crate) fn gives_up_noticeably(&self, index: usize) -> bool {
         self.threads[index].reads.iter().any(|look| self.written_by_others(index, look.loc))
     }
@@ -226,7 +229,8 @@ impl Machine {
         self.patiences.insert(hash, patience);
     }
 
-    /// The pauses that a thread passes when it gives up now; from here on it has given up once more.
+    /// The pauses that a thread passes when it gives up now; from here on it has given up once
+    /// more.
     pub(crate) fn give_up(&mut self, index: usize) -> u32 {
         let thread = &mut self.threads[index];
         thread.vain += 1;
@@ -239,8 +243,9 @@ impl Machine {
         thread.passes
     }
 
-    /// What a thread that is being probed sees at a step that is no more than a look, or a pause. The copy of the execution in
-    /// which it does is thrown away, so nothing takes note of it. `None` under weak memory, where looking finds out what there is to see.
+    /// What a thread that is being probed sees at a step that is no more than a look, or a pause.
+    /// The copy of the execution in which it does is thrown away, so nothing takes note of it.
+    /// `None` under weak memory, where looking finds out what there is to see.
     pub(crate) fn sees(&self, index: usize, op: Op) -> Option<u64> {
         match op {
             _ if self.weak.is_some() => None,

@@ -51,8 +51,8 @@ impl Machine {
             return number;
         }
         let identity = match maker {
-            // A pointer's constructor takes no step, but it makes a word: together the two tell apart
-            // whatever one thread publishes.
+            // A pointer's constructor takes no step, but it makes a word: together the two tell
+            // apart whatever one thread publishes.
             Some(thread) => {
                 let maker = &self.threads[thread];
                 mix(maker.hash, (maker.words * MAX_THREADS + thread + 1) as u64)

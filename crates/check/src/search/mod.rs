@@ -5,39 +5,43 @@
 //! *Unnoticeable steps* are taken at once ([`Machine::noticeable`]): in the words of partial-order
 //! reduction each is a persistent set of its own.
 //!
-//! *Sleep sets* (Godefroid). When all that begins with event `a` has been explored from a state, and
-//! then `b`, which `a` does not conflict with, is taken there, then `a` need not be taken right after
-//! `b`: that would be `b` after `a`, already seen. So `a` sleeps until something that conflicts with
-//! it happens. What conflicts is decided as the execution runs, from the words that the pending steps
-//! name: the reduction is dynamic. Two drains conflict if they write one word; a drain or a step and
-//! a step, if they touch one word and one of them writes it. A thread's own step and its own drain
-//! never do, where both can happen: the load finds the same value in the buffer and in memory, and
-//! the store has room either way. Returns conflict with calls, because the specification asks which came
-//! first; so does the drain of an operation's last store, after which it outruns nobody any more.
+//! *Sleep sets* (Godefroid). When all that begins with event `a` has been explored from a state,
+//! and then `b`, which `a` does not conflict with, is taken there, then `a` need not be taken right
+//! after `b`: that would be `b` after `a`, already seen. So `a` sleeps until something that
+//! conflicts with it happens. What conflicts is decided as the execution runs, from the words that
+//! the pending steps name: the reduction is dynamic. Two drains conflict if they write one word; a
+//! drain or a step and a step, if they touch one word and one of them writes it. A thread's own
+//! step and its own drain never do, where both can happen: the load finds the same value in the
+//! buffer and in memory, and the store has room either way. Returns conflict with calls, because
+//! the specification asks which came first; so does the drain of an operation's last store, after
+//! which it outruns nobody any more.
 //!
-//! *States* are not explored twice. A state is what the future depends on, of the threads and of the verdict:
+//! *States* are not explored twice. A state is what the future depends on, of the threads and of
+//! the verdict:
 //!
-//! - memory, the buffers, and each thread's local state. A thread is deterministic, so that is a function of what it
-//!   has read so far, of which the fingerprint is kept.
+//! - memory, the buffers, and each thread's local state. A thread is deterministic, so that is a
+//!   function of what it has read so far, of which the fingerprint is kept.
 //! - the set of possibilities that the specification's monitor has arrived at
-//!   ([`monitor`](crate::monitor)), in place of the order in which calls and returns came: what no future
-//!   verdict depends on is no part of the state.
-//! - of a thief that has returned from a steal, no longer what it has read: it goes back to a loop that keeps
-//!   nothing, and takes a fresh handle no larger than a pointer to the queue, so its local state is the number of its
-//!   steals ([`forget`](crate::engine::forget)). What it did to words is in memory; what it did to cells, of
-//!   which memory does not speak, is in the fingerprints of their contents, which are those of their writers' states. While
-//!   clocks are kept for the verdict on races and freed memory, its clock and the times at which it used each word and
-//!   cell stay part of the state.
+//!   ([`monitor`](crate::monitor)), in place of the order in which calls and returns came: what no
+//!   future verdict depends on is no part of the state.
+//! - of a thief that has returned from a steal, no longer what it has read: it goes back to a loop
+//!   that keeps nothing, and takes a fresh handle no larger than a pointer to the queue, so its
+//!   local state is the number of its steals ([`forget`](crate::engine::forget)). What it did to
+//!   words is in memory; what it did to cells, of which memory does not speak, is in the
+//!   fingerprints of their contents, which are those of their writers' states. While clocks are
+//!   kept for the verdict on races and freed memory, its clock and the times at which it used each
+//!   word and cell stay part of the state.
 //!
 //! Sleep sets and states are combined as Godefroid does: with each state stands the sleep
 //! set it was explored with, and a state that comes again with a sleep set that lacks some of those
 //! events has exactly those explored. Every step changes its thread's fingerprint, so no state can
-//! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and `tests/it/litmus.rs` compare
-//! the verdicts and outcomes with those of searches that leave out less.
+//! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and
+//! `tests/it/litmus.rs` compare the verdicts and outcomes with those of searches that leave out
+//! less.
 //!
-//! *Waiting.* Of the rounds of a waiting thread only those are explored that see something new, and that
-//! it may give up at any of them: see [`machine::waits`](crate::machine) for the argument. Giving up
-//! conflicts with every write to a word that the thread has looked at.
+//! *Waiting.* Of the rounds of a waiting thread only those are explored that see something new, and
+//! that it may give up at any of them: see [`machine::waits`](crate::machine) for the argument.
+//! Giving up conflicts with every write to a word that the thread has looked at.
 //!
 //! Fingerprints have 64 bits: among n states the odds that two share one are n^2 / 2^65 (for ten
 //! million states, three in a million).
@@ -45,8 +49,8 @@
 //! # Random search
 //!
 //! Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): every thread, every buffer's
-//! drain and every buffer's coalescing has a random priority, the highest that can move moves, and at
-//! d - 1 random steps the one that moves falls to the bottom.
+//! drain and every buffer's coalescing has a random priority, the highest that can move moves, and
+//! at d - 1 random steps the one that moves falls to the bottom.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -89,7 +93,8 @@ pub(crate) struct Search {
     position: usize,
     /// Up to here the trace is a replay.
     fixed: usize,
-    /// The last choice of the replay ends here: what the ones before it did is known from earlier executions.
+    /// The last choice of the replay ends here: what the ones before it did is known from earlier
+    /// executions.
     known_to: usize,
     nodes: Vec<Node>,
     states: HashMap<u64, Events, ByFingerprint>,
@@ -179,7 +184,8 @@ impl Search {
     }
 
     pub(crate) fn begin(&mut self, config: &Config) {
-        // Under weak memory what has returned need not be seen: an order of calls and returns says nothing.
+        // Under weak memory what has returned need not be seen: an order of calls and returns says
+        // nothing.
         let spec = config.spec.filter(|_| config.consistency == Consistency::Tso);
         *self = Search { spec, stop: config.stop.clone(), ..Search::new() };
         self.monitor = spec.map(Monitor::new);
@@ -263,8 +269,8 @@ impl Search {
         false
     }
 
-    /// The next execution begins with the whole trace. What its choices did is worked out again for the last one alone: an earlier
-    /// execution has gone on after each of the others.
+    /// The next execution begins with the whole trace. What its choices did is worked out again for
+    /// the last one alone: an earlier execution has gone on after each of the others.
     fn follow_trace(&mut self) {
         self.fixed = self.trace.len();
         let last = self.trace.iter().rposition(|event| event & EAGER == 0);
@@ -364,7 +370,8 @@ impl Search {
         self.last = chosen;
         self.last_footprint = machine.footprint(chosen);
         if decode(chosen).0 == Kind::Shift {
-            // To look for another message changes nothing; that there are more may change what can be found.
+            // To look for another message changes nothing; that there are more may change what can
+            // be found.
             self.last_footprint = Footprint::default();
         }
         machine.marks = 0;
@@ -522,8 +529,8 @@ impl Search {
         let (kind, thread) = decode(event);
         let (last_kind, last_thread) = decode(self.last);
         if thread == last_thread {
-            // All but a step and a drain: two steps, a drain and a merging of the same two entries, a step and the
-            // choice of its message.
+            // All but a step and a drain: two steps, a drain and a merging of the same two entries,
+            // a step and the choice of its message.
             let steps = |kind| matches!(kind, Kind::Step | Kind::GiveUp);
             let drains = |kind| kind == Kind::Drain;
             return !(steps(kind) && drains(last_kind) || drains(kind) && steps(last_kind));

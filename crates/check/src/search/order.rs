@@ -5,8 +5,8 @@ use super::{
 };
 
 impl Search {
-    /// The order in which events are tried: the running thread first, so that counterexamples switch
-    /// threads seldom; then other threads; drains last, so that buffers fill.
+    /// The order in which events are tried: the running thread first, so that counterexamples
+    /// switch threads seldom; then other threads; drains last, so that buffers fill.
     pub(super) fn first(&self, machine: &Machine, todo: Events) -> Event {
         let last = self.last_step;
         if last < machine.count && todo & bit(step(last)) != 0 {

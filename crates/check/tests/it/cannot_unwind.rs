@@ -1,7 +1,8 @@
-//! A panic that cannot unwind ends the process, but not that of a search which is to outlive it: it is a violation with a
-//! counterexample.
+//! A panic that cannot unwind ends the process, but not that of a search which is to outlive it: it
+//! is a violation with a counterexample.
 //!
-//! Such a panic never ends, and the test harness would wait for it: each test is in a process of its own, which exits.
+//! Such a panic never ends, and the test harness would wait for it: each test is in a process of
+//! its own, which exits.
 
 #![forbid(unsafe_code)]
 
@@ -170,7 +171,8 @@ fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// What a process writes to its standard error stream that runs the test `name` in this role, and whether it ends well.
+/// What a process writes to its standard error stream that runs the test `name` in this role, and
+/// whether it ends well.
 #[track_caller]
 fn run(name: &str, role: &str) -> (String, bool) {
     let output = this_test(name).env(ROLE, role).output().expect("it runs");

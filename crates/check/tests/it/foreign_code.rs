@@ -1,4 +1,6 @@
-//! Destructors of a model's own that panic: of what a thread has panicked with, and of what an execution that is cut short leaves. Each search ends with a verdict, and the next one begins as if nothing had been.
+//! Destructors of a model's own that panic: of what a thread has panicked with, and of what an
+//! execution that is cut short leaves. Each search ends with a verdict, and the next one begins as
+//! if nothing had been.
 
 #![forbid(unsafe_code)]
 
@@ -30,8 +32,8 @@ impl Drop for Endless {
     }
 }
 
-/// The text of the panic that the search has found, with a counterexample. Another search on this thread of the system then finds
-/// nothing.
+/// The text of the panic that the search has found, with a counterexample. Another search on this
+/// thread of the system then finds nothing.
 fn panic_of(report: &Report) -> &str {
     let Verdict::Violation(Violation::Panic(text)) = &report.verdict else {
         panic!("{:?}", report.verdict)
@@ -127,7 +129,8 @@ fn what_a_thread_owns_that_never_begins_panics_when_it_is_dropped() {
     }
 }
 
-/// The first execution is cut, since a word is found to be shared. Its final check is not made, and what that owns is dropped.
+/// The first execution is cut, since a word is found to be shared. Its final check is not made, and
+/// what that owns is dropped.
 #[test]
 fn what_the_final_check_of_a_cut_execution_owns_panics_when_it_is_dropped() {
     let report = explore(&Config::default(), &|threads: &mut Threads| {
@@ -151,7 +154,8 @@ fn a_set_up_that_panics_unwinds() {
     assert_eq!(sees(|| {}).verdict, Verdict::Clean);
 }
 
-/// A thread that panics with what panics when it is dropped, while another one waits: that one is unwound all the same.
+/// A thread that panics with what panics when it is dropped, while another one waits: that one is
+/// unwound all the same.
 #[test]
 fn the_others_are_unwound() {
     static DROPS: AtomicU32 = AtomicU32::new(0);
@@ -181,8 +185,8 @@ fn the_others_are_unwound() {
     assert_eq!(DROPS.load(Real), executions.get());
 }
 
-/// In a model with loom's names a thread that panics leaves a thread-local value, whose destructor takes a step: it is not run, at the
-/// end of the thread of the system either.
+/// In a model with loom's names a thread that panics leaves a thread-local value, whose destructor
+/// takes a step: it is not run, at the end of the thread of the system either.
 #[test]
 fn what_a_thread_leaves_is_not_dropped_at_the_end_of_the_system_s_thread() {
     struct Counts(AtomicUsize);
@@ -207,7 +211,8 @@ fn what_a_thread_leaves_is_not_dropped_at_the_end_of_the_system_s_thread() {
     assert_eq!(panic_of(&report), "thread 1 panicked: by itself");
 }
 
-/// A destructor that a panic runs explores a model: in such a thread of the system nothing could be explored.
+/// A destructor that a panic runs explores a model: in such a thread of the system nothing could be
+/// explored.
 #[test]
 fn a_destructor_that_a_panic_runs_explores_nothing() {
     static VERDICT: std::sync::Mutex<Option<Verdict>> = std::sync::Mutex::new(None);

@@ -1,4 +1,5 @@
-//! Memory that nobody frees. (What is freed too early: the mutants of the ring and of the hazard pointers.)
+//! Memory that nobody frees. (What is freed too early: the mutants of the ring and of the hazard
+//! pointers.)
 
 #![forbid(unsafe_code)]
 

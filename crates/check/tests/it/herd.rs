@@ -1,5 +1,5 @@
-//! Litmus files: the field's tests have the verdicts that x86-TSO gives them, and what is not understood is
-//! refused where it stands.
+//! Litmus files: the field's tests have the verdicts that x86-TSO gives them, and what is not
+//! understood is refused where it stands.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,8 @@ fn run(name: &str, config: &Config) -> Answer {
     answer
 }
 
-/// A name, then `Ok` or not under TSO without a bound, under TSO[1] and under sequential consistency.
+/// A name, then `Ok` or not under TSO without a bound, under TSO[1] and under sequential
+/// consistency.
 const VERDICTS: &[(&str, [bool; 3])] = &[
     ("SB", [true, true, false]),
     ("SB+mfences", [true, true, true]),

@@ -1,5 +1,5 @@
-//! The machine against the verdicts of the x86-TSO paper, and the search against an interpreter that
-//! leaves nothing out.
+//! The machine against the verdicts of the x86-TSO paper, and the search against an interpreter
+//! that leaves nothing out.
 
 #![forbid(unsafe_code)]
 
@@ -44,7 +44,8 @@ mod interpreter {
         at: Vec<usize>,
         buffers: Vec<Vec<(usize, u64)>>,
         registers: Vec<Vec<u64>>,
-        /// For a thread in a process-wide barrier: who has not passed a point with an empty buffer.
+        /// For a thread in a process-wide barrier: who has not passed a point with an empty
+        /// buffer.
         barrier: Vec<Option<u32>>,
     }
 
@@ -253,8 +254,8 @@ proptest! {
 #[test]
 fn a_barrier_waits_for_the_store_that_a_merged_one_stands_for() {
     use Instruction::{Heavy, Load, Store};
-    // The first store to X is known to have been issued once Y is read; X := 2 and X := 3 may swallow
-    // it in the egress slot, but the barrier must not return while they are hidden.
+    // The first store to X is known to have been issued once Y is read; X := 2 and X := 3 may
+    // swallow it in the egress slot, but the barrier must not return while they are hidden.
     let owner = vec![Store(0, 1), Load(1), Store(0, 2), Store(0, 1), Store(0, 2), Load(1)];
     let thief = vec![Store(1, 1), Heavy, Load(0)];
     for capacity in 1..4 {

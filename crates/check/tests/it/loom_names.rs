@@ -199,8 +199,8 @@ fn pointers_that_one_thread_names_in_one_step_are_told_apart() {
     });
 }
 
-/// A thread's result, and what a lock protects, do not pass through words: states that differ in them only
-/// must not be taken for one.
+/// A thread's result, and what a lock protects, do not pass through words: states that differ in
+/// them only must not be taken for one.
 #[test]
 fn what_passes_beside_the_words_is_part_of_a_state() {
     let seen = shown(Machine::tso(1), || {

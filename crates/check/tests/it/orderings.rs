@@ -1,4 +1,5 @@
-//! Orderings and fences that are played weaker than they are written: a weakening does what it says.
+//! Orderings and fences that are played weaker than they are written: a weakening does what it
+//! says.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +12,8 @@ use poach_memory::{Memory, Word};
 
 type SimulatedWord = <Simulated as Memory>::Word;
 
-/// A message is passed by a store and a load, and then by two read-modify-writes; and store buffering, with fences.
+/// A message is passed by a store and a load, and then by two read-modify-writes; and store
+/// buffering, with fences.
 fn passing(threads: &mut Threads) {
     let words = Arc::new([(); 4].map(|()| SimulatedWord::new(0)));
     let to = Arc::clone(&words);

@@ -1,5 +1,5 @@
-//! What safe code can ask of the checker: models that keep things they should not, specifications, names and files of
-//! any kind. An answer, an error or a panic comes of it.
+//! What safe code can ask of the checker: models that keep things they should not, specifications,
+//! names and files of any kind. An answer, an error or a panic comes of it.
 
 #![forbid(unsafe_code)]
 
@@ -49,7 +49,8 @@ fn a_word_of_another_thread_is_another_word() {
     assert_eq!(text, "it holds 1");
 }
 
-/// Two threads store and then look at each other's word: a policy's two sides, or the same without the thief's.
+/// Two threads store and then look at each other's word: a policy's two sides, or the same without
+/// the thief's.
 fn store_buffering<M: Memory + 'static>(threads: &mut Threads, with_thief: bool) {
     let words = Rc::new([(); 2].map(|()| M::Word::new(0)));
     let missed = Rc::new(Cell::new(0));

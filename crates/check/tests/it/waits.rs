@@ -1,4 +1,5 @@
-//! Waiting: whatever a thread may do because it has stopped waiting is explored, whoever else can move.
+//! Waiting: whatever a thread may do because it has stopped waiting is explored, whoever else can
+//! move.
 
 #![forbid(unsafe_code)]
 
@@ -15,8 +16,8 @@ use proptest::strategy::Strategy as Generator;
 enum Instruction {
     Store(usize, u64),
     Load(usize),
-    /// Looks until the word holds the value, at most so often, with a pause after each look; keeps what
-    /// it has seen last.
+    /// Looks until the word holds the value, at most so often, with a pause after each look; keeps
+    /// what it has seen last.
     Look(usize, u64, u32),
     /// The same, where two words are looked at in turn and only the second is waited for.
     LookPast(usize, usize, u64, u32),
@@ -96,7 +97,8 @@ mod interpreter {
     struct State {
         memory: [u64; WORDS],
         at: Vec<usize>,
-        /// Looks taken by the instruction under way, and whether its first word has been looked at.
+        /// Looks taken by the instruction under way, and whether its first word has been looked
+        /// at.
         looks: Vec<(u32, Option<u64>)>,
         buffers: Vec<Vec<(usize, u64)>>,
         kept: Vec<Vec<u64>>,

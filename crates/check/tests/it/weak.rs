@@ -1,8 +1,9 @@
 //! The memory of C11 against litmus tests and against its axioms.
 //!
-//! The axioms are RC11's (Lahav et al., PLDI 2017) with C++20's order of what is sequentially consistent, where program order,
-//! reads-from and that order have no cycle together: what the machine is said to be. They are enumerated here without views and without an
-//! order of execution: every choice of reads-from and modification order, of which those are kept that the axioms
+//! The axioms are RC11's (Lahav et al., PLDI 2017) with C++20's order of what is sequentially
+//! consistent, where program order, reads-from and that order have no cycle together: what the
+//! machine is said to be. They are enumerated here without views and without an order of execution:
+//! every choice of reads-from and modification order, of which those are kept that the axioms
 //! allow.
 
 #![forbid(unsafe_code)]
@@ -77,7 +78,8 @@ fn run(program: &Program, config: &Config) -> (BTreeSet<Outcome>, poach_check::R
     (std::mem::take(&mut report.outcomes), report)
 }
 
-/// Whether an outcome in which threads read so, (thread, number, value), and words hold so in the end, occurs.
+/// Whether an outcome in which threads read so, (thread, number, value), and words hold so in the
+/// end, occurs.
 fn occurs(program: &Program, reads: &[(usize, usize, u64)], last: &[(usize, u64)]) -> bool {
     let (outcomes, report) = run(program, &Config::c11());
     assert_eq!(report.verdict, Verdict::Clean);
@@ -205,8 +207,8 @@ fn what_is_sequentially_consistent_tells_nothing_of_other_words() {
     assert!(occurs(&program, &[(0, 0, 0), (1, 0, 0)], &[]));
 }
 
-/// C++20 allows it, and Power shows it: Z6.U of P0668. A machine whose steps are taken in one order cannot, as the module comment of
-/// `machine/weak` says.
+/// C++20 allows it, and Power shows it: Z6.U of P0668. A machine whose steps are taken in one order
+/// cannot, as the module comment of `machine/weak` says.
 #[test]
 fn an_order_against_what_happens_before_is_left_out() {
     let program = vec![
@@ -230,7 +232,8 @@ fn stores_of_two_threads_to_two_words_may_cross() {
 
 #[test]
 fn a_release_sequence_is_of_read_modify_writes() {
-    // What the second thread does is read at the end, and its own first value was the first thread's.
+    // What the second thread does is read at the end, and its own first value was the first
+    // thread's.
     let program = |by: Does| {
         let first = vec![Store(X, 1, Relaxed), Store(Y, 1, Release)];
         vec![first, vec![Load(Y, Relaxed), by], vec![Load(Y, Acquire), Load(X, Relaxed)]]

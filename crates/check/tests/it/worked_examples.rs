@@ -1,4 +1,5 @@
-//! The worked examples: each bug is found on the machines that have it, and the form without it is right.
+//! The worked examples: each bug is found on the machines that have it, and the form without it is
+//! right.
 
 #![forbid(unsafe_code)]
 

@@ -23,11 +23,12 @@ pub(crate) struct Arguments {
     /// The queue, or `all`, `litmus` or `laws`, or a litmus file of herd's for x86.
     #[arg(value_name = "ALGORITHM")]
     pub(super) subject: String,
-    /// The memory model: `c11` lets a load return what is no longer the newest, and each ordering counts.
+    /// The memory model: `c11` lets a load return what is no longer the newest, and each ordering
+    /// counts.
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryModel::Tso)]
     pub(super) memory: MemoryModel,
-    /// Entries of each thread's store buffer; 0 is sequential consistency, and `unbounded` is for litmus
-    /// files [default: 2, for a litmus file unbounded].
+    /// Entries of each thread's store buffer; 0 is sequential consistency, and `unbounded` is for
+    /// litmus files [default: 2, for a litmus file unbounded].
     #[arg(long, value_name = "S")]
     pub(super) store_buffer: Option<Entries>,
     /// The entry behind the buffer, which coalesces neighbours to one address.
@@ -40,11 +41,12 @@ pub(crate) struct Arguments {
     /// else 0].
     #[arg(long, value_name = "X")]
     pub(super) stores_between: Option<u32>,
-    /// Tasks in the queue to begin with, in the scene drain [default: 3, or delta + 1 with a bounded
-    /// policy].
+    /// Tasks in the queue to begin with, in the scene drain [default: 3, or delta + 1 with a
+    /// bounded policy].
     #[arg(long, value_name = "N")]
     pub(super) tasks: Option<u32>,
-    /// What the owner does [default: drain, and where --tasks and --replay do not speak of it, brief; of the injector pushes].
+    /// What the owner does [default: drain, and where --tasks and --replay do not speak of it,
+    /// brief; of the injector pushes].
     #[arg(long, value_enum, value_name = "SCENE")]
     pub(super) scene: Option<SceneName>,
     /// Thieves.

@@ -1,4 +1,5 @@
-//! The worker and the thief at every point: which points, for how long, and the journal of those done.
+//! The worker and the thief at every point: which points, for how long, and the journal of those
+//! done.
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU64;
@@ -26,11 +27,13 @@ pub(super) struct Grid {
     /// Every delta, and a million rounds of each.
     #[arg(long)]
     long: bool,
-    /// Rounds of a point [default: 1000000 with --long, else 100000 or what fits into 30 s in all].
+    /// Rounds of a point [default: 1000000 with --long, else 100000 or what fits into 30 s in
+    /// all].
     #[arg(long, value_name = "N")]
     runs: Option<NonZeroU64>,
-    /// Only these points: so many stores between two pops, and this delta; the stores go to distinct
-    /// lines, to words of one line, or to one word [default: the grid around the boundary].
+    /// Only these points: so many stores between two pops, and this delta; the stores go to
+    /// distinct lines, to words of one line, or to one word [default: the grid around the
+    /// boundary].
     #[arg(long, value_name = "STORES:DELTA[:lines|words|one]", value_delimiter = ',')]
     point: Vec<Point>,
     /// Only these placements [default: those that the machine has].
@@ -91,8 +94,8 @@ impl Grid {
         self.runs.map_or(if self.long { 1_000_000 } else { 100_000 }, NonZeroU64::get)
     }
 
-    /// Runs every point, around the boundary of a store buffer with `capacity` entries (or as many as are
-    /// documented).
+    /// Runs every point, around the boundary of a store buffer with `capacity` entries (or as many
+    /// as are documented).
     pub(super) fn run(&self, pairs: &[Pair], capacity: Option<u64>, seed: u64) -> Result<Vec<Run>> {
         if cfg!(debug_assertions) {
             complain(
@@ -106,7 +109,8 @@ impl Grid {
         };
         let mut points = self.point.clone();
         if points.is_empty() {
-            // Around the boundary of the bound that is known, which may be beyond that of the capacity.
+            // Around the boundary of the bound that is known, which may be beyond that of the
+            // capacity.
             let known = match Processor::here().and_then(Processor::documented).map(|row| row.bound)
             {
                 Some(Bound::Seen(bound)) => bound - 1,
@@ -179,8 +183,8 @@ fn one(
     let Some(share) = share else {
         return Ok(program::run(point, rounds, pair, seed, &stop)?);
     };
-    // Not in stretches: where the machine is busy the two threads take longer to set out together than
-    // some thousand rounds.
+    // Not in stretches: where the machine is busy the two threads take longer to set out together
+    // than some thousand rounds.
     let (done, over) = mpsc::channel::<()>();
     let outcome = thread::scope(|scope| {
         let stop = &stop;

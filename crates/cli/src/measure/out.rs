@@ -57,7 +57,8 @@ impl Out {
         let written = self.all(&files);
         if written.is_err() {
             for (name, _) in &files {
-                // What there is of it is of no use to anyone; if it cannot be removed it keeps its own name.
+                // What there is of it is of no use to anyone; if it cannot be removed it keeps its
+                // own name.
                 let _ = fs::remove_file(self.half(name));
             }
         } else {

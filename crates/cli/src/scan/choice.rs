@@ -21,10 +21,12 @@ use crate::output::{complain, shown};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Choosing")]
 pub(super) struct Choosing {
-    /// Leave out what matches: a name, or with a slash in it a path below PATH or an absolute path. A directory is not read then.
+    /// Leave out what matches: a name, or with a slash in it a path below PATH or an absolute
+    /// path. A directory is not read then.
     #[arg(long, short = 'X', value_name = "GLOB")]
     exclude: Vec<OsString>,
-    /// Leave out what the globs in FILE match, too: one a line, `#` begins a comment; `-` is stdin.
+    /// Leave out what the globs in FILE match, too: one a line, `#` begins a comment; `-` is
+    /// stdin.
     #[arg(long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
     /// Leave out what has a path below PATH in which this is found.
@@ -45,8 +47,9 @@ pub(super) struct Choosing {
     /// Count only what is at most so long.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_length: Option<u64>,
-    /// Count only what was changed within this time (seconds, or a number with s, m, h, d, w or y), or at or after a date, as
-    /// 2026-01-31, 2026-01-31T12:00, with Z or +02:00; without, it is local time.
+    /// Count only what was changed within this time (seconds, or a number with s, m, h, d, w or
+    /// y), or at or after a date, as 2026-01-31, 2026-01-31T12:00, with Z or +02:00; without,
+    /// it is local time.
     #[arg(long, value_name = "AGE|DATE", value_parser = when)]
     newer: Option<When>,
     /// Count only what was not changed within this time, or before a date.
@@ -55,7 +58,8 @@ pub(super) struct Choosing {
     /// Which time --newer and --older ask about; not on Windows.
     #[arg(long, value_enum, value_name = "TIME", default_value_t = TimeName::Modified)]
     time: TimeName,
-    /// Count only what these users own: names, as the system knows them, or numbers; not on Windows.
+    /// Count only what these users own: names, as the system knows them, or numbers; not on
+    /// Windows.
     #[arg(long, value_name = "USER,..", value_delimiter = ',', value_parser = users::user)]
     owner: Vec<u32>,
     /// Count only what belongs to these groups; not on Windows.
@@ -261,7 +265,8 @@ impl Choosing {
         };
     }
 
-    /// Says which patterns have matched nothing in a scan that is over. A default is no demand, and nothing is said of it.
+    /// Says which patterns have matched nothing in a scan that is over. A default is no demand, and
+    /// nothing is said of it.
     pub(super) fn complain_of_unmatched(&self, choice: &Choice) {
         let of = &self.defaults;
         let lists = self.exclude_from[..of.exclude_from].iter();

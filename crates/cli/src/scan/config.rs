@@ -1,8 +1,9 @@
 //! Options from a file and from the environment, before those of the command line.
 //!
-//! The file has options as they are typed, one or more a line; what follows a `#` at the beginning of a line is a comment.
-//! `POACH_SCAN_OPTIONS` has a line of them. The later has the last word: the file, the variable, the command line.
-//! What contradicts something that comes later is left out. Each line must make sense by itself, so that an error names it.
+//! The file has options as they are typed, one or more a line; what follows a `#` at the beginning
+//! of a line is a comment. `POACH_SCAN_OPTIONS` has a line of them. The later has the last word:
+//! the file, the variable, the command line. What contradicts something that comes later is left
+//! out. Each line must make sense by itself, so that an error names it.
 
 use std::env;
 use std::ffi::OsString;
@@ -23,8 +24,8 @@ const VARIABLE: &str = "POACH_SCAN_OPTIONS";
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Defaults")]
 pub(crate) struct Config {
-    /// Take options from FILE, too: one or more a line, `#` begins a comment [default: poach/scan.conf in
-    /// `$XDG_CONFIG_HOME`, ~/.config or %APPDATA%, if it is there].
+    /// Take options from FILE, too: one or more a line, `#` begins a comment [default:
+    /// poach/scan.conf in `$XDG_CONFIG_HOME`, ~/.config or %APPDATA%, if it is there].
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
     /// Take none from a file, nor from `POACH_SCAN_OPTIONS`.
@@ -40,8 +41,8 @@ struct Given {
 }
 
 impl Config {
-    /// The command line with the options of file and variable put before its own, which begin at `own`. `command` is the
-    /// whole program's.
+    /// The command line with the options of file and variable put before its own, which begin at
+    /// `own`. `command` is the whole program's.
     ///
     /// # Errors
     ///

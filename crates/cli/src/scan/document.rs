@@ -31,7 +31,8 @@ pub(super) struct Documents {
     /// Write what is printed to FILE, which is replaced once it is complete; `-` is stdout.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Let a part replace a file, where the scan was interrupted: a file that is there is kept otherwise.
+    /// Let a part replace a file, where the scan was interrupted: a file that is there is kept
+    /// otherwise.
     #[arg(long)]
     partial: bool,
     /// Have times, modes and owners in documents, too.
@@ -47,7 +48,8 @@ pub(super) struct Documents {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stats", "one_file_system", "dereference_args", "threads",
         "engine", "facts", "Reports", "Choosing"])]
     pub(super) import: Option<PathBuf>,
-    /// Show what has grown, shrunk, come and gone: each side is a directory, a snapshot or an export of ncdu.
+    /// Show what has grown, shrunk, come and gone: each side is a directory, a snapshot or an
+    /// export of ncdu.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["paths", "files0_from", "import", "snapshot",
         "html", "stats"])]
     diff: Option<Vec<PathBuf>>,
@@ -192,8 +194,8 @@ pub(super) fn import(path: &Path, memory: Option<u64>) -> Result<Scan> {
     of(path, read)
 }
 
-/// Opens an export that can be gone through without reading all of it. Nothing, if a document has to
-/// be read whole.
+/// Opens an export that can be gone through without reading all of it. Nothing, if a document has
+/// to be read whole.
 pub(super) fn stored(path: &Path, memory: Option<u64>) -> Result<Option<Stored>> {
     let open = || {
         let file = File::open(path)?;

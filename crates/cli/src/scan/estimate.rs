@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The sum of what the file systems hold, if each path is the top of one that counts its files. Names of one file are one there,
-/// and file systems mounted below are not in it.
+/// The sum of what the file systems hold, if each path is the top of one that counts its files.
+/// Names of one file are one there, and file systems mounted below are not in it.
 #[cfg(target_os = "linux")]
 pub(super) fn estimate(paths: &[PathBuf]) -> Option<u64> {
     use std::collections::HashSet;

@@ -61,10 +61,12 @@ pub(crate) struct Arguments {
     /// What to scan [default: this directory].
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
-    /// Show no level below this one; the paths are level 0 [default: 5 as text, all in a document].
+    /// Show no level below this one; the paths are level 0 [default: 5 as text, all in a
+    /// document].
     #[arg(long, short, value_name = "N|all", value_parser = limit)]
     pub(super) depth: Option<Limit>,
-    /// Show so many entries: the largest [default: as many as the terminal has lines for, 20 into a pipe, all in a document].
+    /// Show so many entries: the largest [default: as many as the terminal has lines for, 20 into
+    /// a pipe, all in a document].
     #[arg(long, short = 'n', value_name = "N|all", value_parser = limit)]
     pub(super) top: Option<Limit>,
     /// What the largest are the largest by.
@@ -78,13 +80,15 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "owner", "group", "sort",
         "html", "snapshot", "import", "diff", "interactive", "Reports"])]
     pub(super) no_sizes: bool,
-    /// Let the tree take SIZE of memory at most, with K, M, G or T: what is found beyond that counts in the directory that it lies in,
-    /// which is marked. With --import, a document that takes more is an error.
+    /// Let the tree take SIZE of memory at most, with K, M, G or T: what is found beyond that
+    /// counts in the directory that it lies in, which is marked. With --import, a document
+    /// that takes more is an error.
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "diff", "Reports"])]
     pub(super) memory: Option<u64>,
-    /// Count blocks that several files share (reflinks, snapshots) once, at the file whose path comes
-    /// first; on Linux, where the file system says it (FIEMAP: btrfs, xfs and others). Each file is
-    /// opened for it after the walk, and what was written to it is written to its disk.
+    /// Count blocks that several files share (reflinks, snapshots) once, at the file whose path
+    /// comes first; on Linux, where the file system says it (FIEMAP: btrfs, xfs and others).
+    /// Each file is opened for it after the walk, and what was written to it is written to its
+    /// disk.
     #[arg(long, conflicts_with_all = ["no_sizes", "memory", "interactive", "import", "diff", "Reports", "how"])]
     pub(super) shared: bool,
     /// Show files too, and not only directories.
@@ -96,29 +100,32 @@ pub(crate) struct Arguments {
     /// Scan what a PATH points to if it is a symbolic link.
     #[arg(long, short = 'D')]
     pub(super) dereference_args: bool,
-    /// Scan what symbolic links lead to, too: what lies outside of the PATHs as further paths. Each
-    /// target counts once, and the links count as links. Directories are read twice for it, first
-    /// by their names alone.
+    /// Scan what symbolic links lead to, too: what lies outside of the PATHs as further paths.
+    /// Each target counts once, and the links count as links. Directories are read twice for
+    /// it, first by their names alone.
     #[arg(long, short = 'L', conflicts_with_all = ["import", "diff"])]
     pub(super) dereference: bool,
-    /// Threads to scan with [default: as many as there are processors, and more while these wait for a disk].
+    /// Threads to scan with [default: as many as there are processors, and more while these wait
+    /// for a disk].
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<NonZeroUsize>,
     /// Who shares the work: sequential, pool, mutex-stealing, lock-free or split.
     #[arg(long, short, value_name = "NAME", default_value_t = Engine::default())]
     pub(super) engine: Engine,
-    /// Go through it on the terminal, while it is scanned and after: in any order, with a search and the reports as tabs; choose
-    /// entries and delete them or move them to the trash, after a question that lists what goes. `?` shows the keys.
+    /// Go through it on the terminal, while it is scanned and after: in any order, with a search
+    /// and the reports as tabs; choose entries and delete them or move them to the trash,
+    /// after a question that lists what goes. `?` shows the keys.
     #[arg(long, short, conflicts_with_all = ["format", "json", "html", "snapshot", "output", "diff", "reports", "stats"])]
     pub(super) interactive: bool,
     /// With -i: delete nothing, move nothing to the trash, and start no shell.
     #[arg(long, requires = "interactive")]
     pub(super) read_only: bool,
-    /// With -i: print the paths that are chosen when it ends, each on a line, or with --print0 each
-    /// ended by a NUL. Standard output may be a pipe or a file then.
+    /// With -i: print the paths that are chosen when it ends, each on a line, or with --print0
+    /// each ended by a NUL. Standard output may be a pipe or a file then.
     #[arg(long, requires = "interactive")]
     pub(super) print_chosen: bool,
-    /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine only.
+    /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine
+    /// only.
     #[arg(long)]
     pub(super) stats: bool,
     #[command(flatten)]
@@ -264,7 +271,8 @@ impl Arguments {
         }
     }
 
-    /// How much to show: by default, on a terminal of a known height, as much as there are lines for.
+    /// How much to show: by default, on a terminal of a known height, as much as there are lines
+    /// for.
     pub(super) fn extent(&self, height: Option<usize>) -> Extent {
         // A document is complete unless it is asked not to be.
         let text = self.document.format().is_none();

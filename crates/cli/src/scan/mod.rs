@@ -182,8 +182,8 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     Ok(code_of(&scan, &made))
 }
 
-/// Scans, and makes reports: as text, each is written as soon as it is made, and each group of equal files as soon as it is
-/// found. Returns the exit code; the inner error is the scan's own.
+/// Scans, and makes reports: as text, each is written as soon as it is made, and each group of
+/// equal files as soon as it is found. Returns the exit code; the inner error is the scan's own.
 fn survey(
     arguments: &Arguments,
     run: &Run,
@@ -278,7 +278,8 @@ fn code(scans: &[&Scan]) -> u8 {
     if well { 0 } else { AMISS }
 }
 
-/// Compares two sides, each of them a directory or a document, and shows what differs. Returns the exit code.
+/// Compares two sides, each of them a directory or a document, and shows what differs. Returns the
+/// exit code.
 fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options) -> Result<u8> {
     // A side that is a link to a directory is that directory, as `is_dir` says.
     let options = Options { keep_files: true, follow_paths: true, ..options };
@@ -310,7 +311,8 @@ fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options
 /// What the handler of Ctrl-C sees of a run.
 struct Run {
     control: Control,
-    /// Set while nothing scans: what reads or writes a document may block for as long as its other end likes.
+    /// Set while nothing scans: what reads or writes a document may block for as long as its other
+    /// end likes.
     ends: AtomicBool,
     /// Set while files are changed, one after another: none is cut short.
     changes: AtomicBool,
@@ -384,7 +386,8 @@ fn complain_of_unmatched(arguments: &Arguments, scans: &[&Scan]) {
     }
 }
 
-/// Failures to stderr: where there are many, the first few of each reason, and how many more there are.
+/// Failures to stderr: where there are many, the first few of each reason, and how many more there
+/// are.
 fn complain_of(errors: &[Failure]) {
     const MANY: usize = 20;
     const FEW: u64 = 3;

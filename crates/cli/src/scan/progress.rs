@@ -1,7 +1,7 @@
 //! The line on a terminal's stderr that says how far a scan is.
 //!
-//! The cursor always stands at its beginning, so the `^C` that the terminal writes stands on it, too, and goes
-//! when the line is cleared.
+//! The cursor always stands at its beginning, so the `^C` that the terminal writes stands on it,
+//! too, and goes when the line is cleared.
 
 use std::io::{self, IsTerminal as _, Write};
 use std::path::PathBuf;

@@ -15,11 +15,13 @@ use super::users::name_of;
 #[command(next_help_heading = "Reports")]
 #[expect(clippy::struct_field_names, reason = "the flag is `--report`")]
 pub(super) struct Reports {
-    /// Report on these in place of the tree, all in one walk: summary, largest-files, largest-directories, recent,
-    /// oldest, by-age, extensions, types, empty-directories, empty-files, symlinks, errors, stats, owners, duplicates.
+    /// Report on these in place of the tree, all in one walk: summary, largest-files,
+    /// largest-directories, recent, oldest, by-age, extensions, types, empty-directories,
+    /// empty-files, symlinks, errors, stats, owners, duplicates.
     #[arg(long = "report", value_name = "NAME,..", value_delimiter = ',')]
     pub(super) reports: Vec<Report>,
-    /// How long ago a file in `recent` may have been changed: seconds, or a number with s, m, h, d or w.
+    /// How long ago a file in `recent` may have been changed: seconds, or a number with s, m, h, d
+    /// or w.
     #[arg(long, value_name = "AGE", default_value = "1d", value_parser = age)]
     pub(super) recent: Duration,
     /// Print the paths of what --report lists, or of what --dedupe --dry-run would change, or what

@@ -1,4 +1,5 @@
-//! Users and groups by the system's own look-up: `/etc/passwd`, LDAP or what else it is told to ask.
+//! Users and groups by the system's own look-up: `/etc/passwd`, LDAP or what else it is told to
+//! ask.
 
 /// The name of a user.
 #[cfg(unix)]

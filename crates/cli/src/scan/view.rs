@@ -9,7 +9,8 @@ use super::choice::size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Text")]
 pub(super) struct View {
-    /// What the entries of a directory are ordered by; the largest are shown, whatever their order.
+    /// What the entries of a directory are ordered by; the largest are shown, whatever their
+    /// order.
     #[arg(long, value_enum, default_value_t = Sort::Size)]
     pub(super) sort: Sort,
     /// Turn that order around.
@@ -28,8 +29,8 @@ pub(super) struct View {
     /// Cut lines to so many columns [default: the terminal's; none into a pipe].
     #[arg(long, value_name = "COLUMNS")]
     pub(super) width: Option<usize>,
-    /// Leave out what is smaller, of the text and of documents, but count it: bytes, or a number with K, M, G or T; with
-    /// `--by entries` a number of entries.
+    /// Leave out what is smaller, of the text and of documents, but count it: bytes, or a number
+    /// with K, M, G or T; with `--by entries` a number of entries.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(super) min_size: Option<u64>,
 }

@@ -367,7 +367,8 @@ fn stacks_too_large_for_the_memory_are_said() {
     }
 }
 
-/// A peer that answers so many times, and then says through a pipe that it was asked again, and hangs.
+/// A peer that answers so many times, and then says through a pipe that it was asked again, and
+/// hangs.
 #[cfg(target_os = "linux")]
 fn hanging(directory: &std::path::Path, answers: u32) -> (String, std::path::PathBuf) {
     let pipe = directory.join("begun");

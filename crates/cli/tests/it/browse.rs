@@ -1,5 +1,5 @@
-//! `poach scan -i` on a terminal of its own (by `script`): what is shown, what keys and the mouse do, and that the terminal is left
-//! as it was.
+//! `poach scan -i` on a terminal of its own (by `script`): what is shown, what keys and the mouse
+//! do, and that the terminal is left as it was.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -38,7 +38,8 @@ struct Ended {
 }
 
 impl Session {
-    /// Begins one of so many columns and lines, and waits until the scan has ended. Nothing, if there is no `script` here.
+    /// Begins one of so many columns and lines, and waits until the scan has ended. Nothing, if
+    /// there is no `script` here.
     fn begin(size: (u16, u16), words: &[&str], path: &str) -> Option<Session> {
         let mut session = Session::begin_early(size, words, "", path)?;
         session.wait("by size");
@@ -640,7 +641,8 @@ fn a_scan_is_gone_through_while_it_runs() {
 
 #[test]
 fn ctrl_c_leaves_no_line_of_progress() {
-    // By one thread, of everything: it takes longer than the line of progress waits to be shown, or else there is none to leave.
+    // By one thread, of everything: it takes longer than the line of progress waits to be shown, or
+    // else there is none to leave.
     let words = "-x --threads 1 --top 5";
     let Some(mut session) = Session::scan((100, 40), words, "", "/") else { return };
     session.wait(" entries");

@@ -1,4 +1,5 @@
-//! `poach scan` as a user likes it: defaults from a file, looks, completions, a manual, groups of equal files.
+//! `poach scan` as a user likes it: defaults from a file, looks, completions, a manual, groups of
+//! equal files.
 #![cfg(target_os = "linux")]
 
 use std::ffi::OsStr;
@@ -102,7 +103,8 @@ fn defaults_come_from_a_file_and_a_variable_and_the_last_word_counts() {
     let both = json(&mut from(&[]));
     assert_eq!((&both["options"]["all"], &both["options"]["top"]), (&true.into(), &1.into()));
     assert_eq!(both["totals"]["files"], 2);
-    // The variable after the file, the command line after both; what is given several times adds up.
+    // The variable after the file, the command line after both; what is given several times adds
+    // up.
     let variable = json(from(&[]).env("POACH_SCAN_OPTIONS", "--top 2 -X b"));
     assert_eq!((&variable["options"]["top"], &variable["totals"]["files"]), (&2.into(), &1.into()));
     let line = json(from(&["--top", "3"]).env("POACH_SCAN_OPTIONS", "--top 2"));

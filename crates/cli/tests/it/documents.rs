@@ -1,4 +1,5 @@
-//! `poach scan`'s documents as a user and other programs meet them: complete, replaced as a whole, and read by ncdu.
+//! `poach scan`'s documents as a user and other programs meet them: complete, replaced as a whole,
+//! and read by ncdu.
 #![cfg(target_os = "linux")]
 
 use std::ffi::OsStr;
@@ -29,7 +30,8 @@ fn text(bytes: &[u8]) -> &str {
     std::str::from_utf8(bytes).expect("what is printed is UTF-8 whatever the names are")
 }
 
-/// Thirty directories, nine levels, two names of one file, a link, and a name that no terminal should get.
+/// Thirty directories, nine levels, two names of one file, a link, and a name that no terminal
+/// should get.
 fn grown() -> tempfile::TempDir {
     let tree = tempfile::tempdir().expect("a directory for the test");
     let path = |name: &str| tree.path().join(name);
@@ -132,8 +134,9 @@ fn ctrl_c_while_a_file_is_written_leaves_the_old_one() {
             .spawn()
             .expect("the program starts")
     };
-    // It is being written while there is a file beside it; then it is held until the signal is there. Where this test is not given a processor
-    // in that time, the program has ended before, and is started again.
+    // It is being written while there is a file beside it; then it is held until the signal is
+    // there. Where this test is not given a processor in that time, the program has ended
+    // before, and is started again.
     let ended = (0..50).find_map(|_| {
         fs::write(&file, b"old").expect("a file");
         let mut child = write();
@@ -395,7 +398,8 @@ fn a_part_says_so_and_replaces_nothing_unless_it_is_asked_to() {
         assert!(said.contains("file is kept as it was") && said.contains("--partial"), "{said}");
         let said = write(&["--partial"], &file);
         assert!(fs::read(&file).expect("it is there").len() > 100, "{format}: {said}");
-        // A file that was not there takes nothing away; and what has no word for it has one beside it.
+        // A file that was not there takes nothing away; and what has no word for it has one beside
+        // it.
         let _ = fs::remove_file(&other);
         let said = write(&[], &other);
         assert!(other.exists() && !said.contains("kept"), "{format}: {said}");
@@ -459,7 +463,8 @@ fn arguments_that_contradict_each_other_are_2() {
     }
 }
 
-/// ncdu reads our export and writes it again, name by name; and what it has found itself is what we found.
+/// ncdu reads our export and writes it again, name by name; and what it has found itself is what we
+/// found.
 #[test]
 fn ncdu_and_we_open_each_others_exports() {
     if !rig::has("ncdu", "-v") {

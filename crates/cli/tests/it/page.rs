@@ -1,7 +1,8 @@
-//! The page of `poach scan --html`, by what it shows in a browser: headless Chromium, where it is installed.
+//! The page of `poach scan --html`, by what it shows in a browser: headless Chromium, where it is
+//! installed.
 //!
-//! A copy of the page gets a script that does what a user does, by events, and leaves what is to be seen in the
-//! document, which Chromium then prints.
+//! A copy of the page gets a script that does what a user does, by events, and leaves what is to be
+//! seen in the document, which Chromium then prints.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -131,7 +132,8 @@ fn the_table_and_the_charts_show_what_there_is() {
     assert!(totals.contains("5 directories") && totals.contains("3 files"), "{totals}");
     assert_eq!(seen["note"], "");
     assert!(seen["title"].as_str().is_some_and(|title| title.ends_with("/tree - poach scan")));
-    // A file's cell is as large as the file is long, but for the frames of the directories around it.
+    // A file's cell is as large as the file is long, but for the frames of the directories around
+    // it.
     let area = |name: &str| {
         let cells = seen["cells"].as_array().expect("cells").iter();
         let cell =
@@ -361,12 +363,13 @@ fn what_is_too_small_to_see_is_summed_up() {
     let shown = dom.split_once("data-shown=\"").expect("it was shown").1;
     let milliseconds = shown.split_once('"').expect("a number").0;
     let said = format!("{entries} entries, {bytes} bytes, shown after {milliseconds} ms\n");
-    // Not by a macro, whose output the harness keeps to itself. Where stderr is closed there is nobody to tell.
+    // Not by a macro, whose output the harness keeps to itself. Where stderr is closed there is
+    // nobody to tell.
     let _ = std::io::Write::write_all(&mut std::io::stderr(), said.as_bytes());
 }
 
-/// The picture of the page in crates/scan/README.md. Chromium's versions draw differently, so it is not compared; with
-/// `POACH_DRAW=1` it is drawn anew, from the sources of the crates.
+/// The picture of the page in crates/scan/README.md. Chromium's versions draw differently, so it is
+/// not compared; with `POACH_DRAW=1` it is drawn anew, from the sources of the crates.
 #[test]
 fn the_readme_has_a_picture_of_the_page() {
     let crates = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");

@@ -219,7 +219,8 @@ fn an_unreadable_directory_is_1_and_listed() {
     assert_eq!(document["errors"][0]["path"], locked.to_str().expect("a plain path"));
     let message = document["errors"][0]["message"].as_str().expect("a message");
     assert!(message.contains("cannot open the directory: Permission denied"), "{message}");
-    // The directory itself is counted, what is in it is not: a file less, but the copy of the program.
+    // The directory itself is counted, what is in it is not: a file less, but the copy of the
+    // program.
     assert_eq!(
         (&document["totals"]["directories"], &document["totals"]["files"]),
         (&4.into(), &2.into())

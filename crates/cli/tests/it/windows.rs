@@ -1,4 +1,5 @@
-//! `poach scan` as a user of Windows meets it: paths with single backslashes, long ones, what may not be read, documents, exit codes.
+//! `poach scan` as a user of Windows meets it: paths with single backslashes, long ones, what may
+//! not be read, documents, exit codes.
 //!
 //! `cargo xtask wine` runs it under Wine.
 #![cfg(windows)]

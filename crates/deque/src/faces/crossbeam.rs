@@ -22,15 +22,17 @@
 //! assert_eq!(find(&local, &global, &[]), Some("task"));
 //! ```
 //!
-//! A LIFO worker is a [`Biased`] deque with the [`Asymmetric`] policy: its owner has no fence, and a thief makes one
-//! process-wide barrier for all tasks that are there, and only if the owner does not answer it (where the system has no such
-//! barrier both sides have full fences). A FIFO worker is a [`Fifo`], an injector an
-//! [`Injector`](crate::Injector). What differs from the original: queues do not shrink below what tasks have needed at one time, and an injector
-//! keeps the memory of its blocks, and uses it again, until it is dropped.
+//! A LIFO worker is a [`Biased`] deque with the [`Asymmetric`] policy: its owner has no fence, and
+//! a thief makes one process-wide barrier for all tasks that are there, and only if the owner does
+//! not answer it (where the system has no such barrier both sides have full fences). A FIFO worker
+//! is a [`Fifo`], an injector an [`Injector`](crate::Injector). What differs from the original:
+//! queues do not shrink below what tasks have needed at one time, and an injector keeps the memory
+//! of its blocks, and uses it again, until it is dropped.
 //!
-//! *Order.* Who pushes to an injector and then loads a flag (`SeqCst`), and who stores to the flag by a `SeqCst`
-//! read-modify-write and then calls `is_empty` or `steal`, do not both miss the other. With a worker's queue both sides need a fence,
-//! `fence(SeqCst)`, between the two, as with the original.
+//! *Order.* Who pushes to an injector and then loads a flag (`SeqCst`), and who stores to the flag
+//! by a `SeqCst` read-modify-write and then calls `is_empty` or `steal`, do not both miss the
+//! other. With a worker's queue both sides need a fence, `fence(SeqCst)`, between the two, as with
+//! the original.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -134,7 +136,8 @@ impl<T> Worker<T> {
         }
     }
 
-    /// Takes over what a thief claimed from a last-in, first-out queue, the oldest first, and pops the youngest first.
+    /// Takes over what a thief claimed from a last-in, first-out queue, the oldest first, and pops
+    /// the youngest first.
     #[inline]
     fn take_reversed(&self, claimed: &mut (impl Claim<Item = T> + DoubleEndedIterator)) {
         let count = claimed.size_hint().0;
@@ -216,8 +219,8 @@ impl<T> Stealer<T> {
 
     /// Moves some of the oldest tasks, about half of them and at most 32, to another worker.
     ///
-    /// The worker then pops them in the order in which this queue's own worker would have. If it *is*
-    /// this queue's own worker, nothing moves.
+    /// The worker then pops them in the order in which this queue's own worker would have. If it
+    /// *is* this queue's own worker, nothing moves.
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
         self.steal_batch_with_limit(dest, MAX_BATCH)
     }
@@ -322,7 +325,8 @@ fn first_of<T>(steal: crate::Steal<Option<T>>) -> Steal<T> {
     }
 }
 
-/// A first-in, first-out queue that all threads share by reference; see [`Injector`](crate::Injector).
+/// A first-in, first-out queue that all threads share by reference; see
+/// [`Injector`](crate::Injector).
 pub struct Injector<T> {
     queue: crate::Injector<T>,
 }
@@ -348,7 +352,8 @@ impl<T> Injector<T> {
         Steal::from(self.queue.steal())
     }
 
-    /// Moves some of the oldest tasks, about half of them and at most 32, to a worker, which pops them in order.
+    /// Moves some of the oldest tasks, about half of them and at most 32, to a worker, which pops
+    /// them in order.
     pub fn steal_batch(&self, dest: &Worker<T>) -> Steal<()> {
         self.steal_batch_with_limit(dest, MAX_BATCH)
     }

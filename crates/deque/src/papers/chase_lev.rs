@@ -2,38 +2,39 @@
 //! each.
 //!
 //! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), as Morrison and Afek
-//! give it in *Fence-Free Work Stealing on Bounded TSO Processors*, Figures 2a and 2c (lines 1-15 and
-//! 29-54), and with a margin Figure 4 (FF-CL, lines 64-76). The orderings follow Lê, Pop, Cohen and
-//! Zappa Nardelli, *Correct and Efficient Work-Stealing for Weak Memory Models* (2013). `push`,
+//! give it in *Fence-Free Work Stealing on Bounded TSO Processors*, Figures 2a and 2c (lines 1-15
+//! and 29-54), and with a margin Figure 4 (FF-CL, lines 64-76). The orderings follow Lê, Pop, Cohen
+//! and Zappa Nardelli, *Correct and Efficient Work-Stealing for Weak Memory Models* (2013). `push`,
 //! `pop`, `head`, `tail` are `put`, `take`, `H`, `T` there.
 //!
 //! # How it works
 //!
 //! Tasks have indices; those from `head` up to `tail` are in the queue. The owner pushes at `tail`.
-//! To pop, it lowers `tail` to `t`, then reads `head`: above `head` the task `t` is its own at once;
-//! at `head` it is the last, and the owner competes for it as a thief would. A thief reads `head`,
-//! then `tail`, and takes the task at `head` by moving `head` on with a compare-and-swap.
+//! To pop, it lowers `tail` to `t`, then reads `head`: above `head` the task `t` is its own at
+//! once; at `head` it is the last, and the owner competes for it as a thief would. A thief reads
+//! `head`, then `tail`, and takes the task at `head` by moving `head` on with a compare-and-swap.
 //!
 //! # Why it is correct
 //!
-//! A task at index `i` is taken by the owner alone (it stored `tail = i`, then read `head < i`), or by
-//! whoever moves `head` from `i` to `i + 1`, which happens once. Both would happen if a thief moved
-//! `head` to `i + 1` having seen a `tail` above `i` from before the owner's store, while the owner's
-//! load of `head` missed `head = i` or more, that is missed what the thief had read before. The policy
-//! stands between the two accesses on each side and forbids exactly this ([`StoreLoad`]): the owner's
-//! load sees what the thief saw of `head`, or the thief's load sees the owner's store, or misses no
-//! more than `margin` of its stores. Each pop lowers `tail` by one, so a thief that sees a tail of
-//! more than `head + margin` knows that the owner has not stored `tail = head` yet; when it does, it
-//! finds itself at the last task and competes. Within the margin the thief asks the policy to
-//! resolve, and else aborts (Figure 4). So does a thief to which the system refuses the policy's
-//! fence, whatever it sees; it asks the owner to fence ([`StoreLoad::ask_owner`]).
+//! A task at index `i` is taken by the owner alone (it stored `tail = i`, then read `head < i`), or
+//! by whoever moves `head` from `i` to `i + 1`, which happens once. Both would happen if a thief
+//! moved `head` to `i + 1` having seen a `tail` above `i` from before the owner's store, while the
+//! owner's load of `head` missed `head = i` or more, that is missed what the thief had read before.
+//! The policy stands between the two accesses on each side and forbids exactly this
+//! ([`StoreLoad`]): the owner's load sees what the thief saw of `head`, or the thief's load sees
+//! the owner's store, or misses no more than `margin` of its stores. Each pop lowers `tail` by one,
+//! so a thief that sees a tail of more than `head + margin` knows that the owner has not stored
+//! `tail = head` yet; when it does, it finds itself at the last task and competes. Within the
+//! margin the thief asks the policy to resolve, and else aborts (Figure 4). So does a thief to
+//! which the system refuses the policy's fence, whatever it sees; it asks the owner to fence
+//! ([`StoreLoad::ask_owner`]).
 //!
 //! *What hands a task over.* Each store of `tail` releases, pops' too, since the tail that a thief
 //! reads may be a pop's; a thief acquires it. What happens to the slot is `ring`'s
 //! affair.
 //!
-//! *The end of the owner.* An owner that is dropped closes its line after its last store of `tail`. A
-//! thief that sees it (acquire) sees them all, so no margin is left.
+//! *The end of the owner.* An owner that is dropped closes its line after its last store of `tail`.
+//! A thief that sees it (acquire) sees them all, so no margin is left.
 
 use std::sync::Arc;
 
@@ -87,8 +88,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
         // Relaxed, both: the last handle's going synchronised with all others'.
         let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
-        // SAFETY: no handle is left, so nobody is between claim and mark and all of `head..tail` are
-        // tasks; between its methods the owner leaves `tail` at or above `head`.
+        // SAFETY: no handle is left, so nobody is between claim and mark and all of `head..tail`
+        // are tasks; between its methods the owner leaves `tail` at or above `head`.
         unsafe { self.thieves.rings.drop_tasks(head, tail) };
     }
 }
@@ -137,10 +138,10 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
                 .head
                 .compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
-        // Whoever got the task at `index`, the queue is empty at `index + 1`. Only now, not before the
-        // exchange as in Figure 2c (line 36): else a thief could find the queue empty at `index`, and
-        // a later one find a task at `index + 1`, with no push between. Release: see "What hands a
-        // task over".
+        // Whoever got the task at `index`, the queue is empty at `index + 1`. Only now, not before
+        // the exchange as in Figure 2c (line 36): else a thief could find the queue empty
+        // at `index`, and a later one find a task at `index + 1`, with no push between.
+        // Release: see "What hands a task over".
         shared.owner.tail.store(next, Ordering::Release);
         if !won {
             return None;
@@ -200,8 +201,9 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         let policy = &shared.owner.policy;
         // Acquire: what the thief that moved `head` here had seen, this one must not miss.
         let head = shared.thieves.head.load(Ordering::Acquire);
-        // A queue that looks empty is worth no fence: tasks still in the owner's store buffer could be
-        // missed a moment earlier just as well. Relaxed: nothing is read on the strength of it.
+        // A queue that looks empty is worth no fence: tasks still in the owner's store buffer could
+        // be missed a moment earlier just as well. Relaxed: nothing is read on the strength
+        // of it.
         if (shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(head) as i64) <= 0 {
             return Steal::Empty;
         }
@@ -217,8 +219,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         {
             return refusal;
         }
-        // SeqCst: it takes part in the order that the fences of `Full` make, so that a later thief's
-        // fence comes after that of an owner which missed this.
+        // SeqCst: it takes part in the order that the fences of `Full` make, so that a later
+        // thief's fence comes after that of an owner which missed this.
         match shared.thieves.head.compare_exchange(
             head,
             head.wrapping_add(1),

@@ -1,4 +1,5 @@
-//! The heartbeats of [`thep`](crate::thep), which come back after 2^32, and the echo of one, which may stay.
+//! The heartbeats of [`thep`](crate::thep), which come back after 2^32, and the echo of one, which
+//! may stay.
 
 /// No heartbeat: they have 32 bits.
 pub(crate) const SILENT: u64 = u64::MAX;
@@ -6,8 +7,8 @@ pub(crate) const SILENT: u64 = u64::MAX;
 /// Heartbeats after which thieves look whether the echo is one that they are about to come to.
 const LAP: u32 = 1 << 16;
 
-/// The heartbeat after `last`, and not that of the echo, which is looked at once a lap: an echo that lies within the
-/// lap that begins is stepped over, and so is all that comes before it.
+/// The heartbeat after `last`, and not that of the echo, which is looked at once a lap: an echo
+/// that lies within the lap that begins is stepped over, and so is all that comes before it.
 #[inline(always)]
 pub(crate) fn beat_after(last: u32, echo: impl FnOnce() -> u64) -> u32 {
     let next = last.wrapping_add(1);

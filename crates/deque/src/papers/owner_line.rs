@@ -1,7 +1,9 @@
-//! What Chase-Lev, THE and THEP have in common: the line that their owner writes, its pushes, and its end.
+//! What Chase-Lev, THE and THEP have in common: the line that their owner writes, its pushes, and
+//! its end.
 //!
-//! The three differ in how a pop and a steal compete for the task at `head`; each file has that. What a push does
-//! is the same in all: it writes the task to the slot at `tail`, then stores `tail + 1`.
+//! The three differ in how a pop and a steal compete for the task at `head`; each file has that.
+//! What a push does is the same in all: it writes the task to the slot at `tail`, then stores
+//! `tail + 1`.
 //!
 //! | store | load | what the reader then has |
 //! |---|---|---|
@@ -43,11 +45,13 @@ impl<T, M: Memory, P: StoreLoad<M>> OwnerLine<T, M, P> {
         unsafe { self.buffer.get() }
     }
 
-    /// Adds a task. `reserve` finds or makes a free slot for the tail: a function that is not inlined, with as few arguments as can be.
+    /// Adds a task. `reserve` finds or makes a free slot for the tail: a function that is not
+    /// inlined, with as few arguments as can be.
     ///
     /// # Safety
     ///
-    /// The caller has the owner's handle, and the rings that were made with this line's buffer live.
+    /// The caller has the owner's handle, and the rings that were made with this line's buffer
+    /// live.
     #[inline(always)]
     pub(crate) unsafe fn push(
         &self,
@@ -56,7 +60,8 @@ impl<T, M: Memory, P: StoreLoad<M>> OwnerLine<T, M, P> {
     ) -> Result<(), OutOfMemory<T>> {
         // Relaxed: only the owner stores it.
         let tail = self.tail.load(Ordering::Relaxed);
-        // SAFETY: the caller has the owner's handle, and the reference does not leave this function.
+        // SAFETY: the caller has the owner's handle, and the reference does not leave this
+        // function.
         let buffer = unsafe { self.buffer() };
         if !buffer.has(tail)
             && let Err(NoMemory) = reserve(tail)

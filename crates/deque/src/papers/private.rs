@@ -1,13 +1,13 @@
 //! Private deques: the queue is its owner's alone, thieves ask and the owner hands over.
 //!
-//! Source: Acar, Charguéraud and Rainey, *Scheduling Parallel Programs by Work Stealing with Private
-//! Deques* (2013), the receiver-initiated algorithm; Lace compares itself with it.
+//! Source: Acar, Charguéraud and Rainey, *Scheduling Parallel Programs by Work Stealing with
+//! Private Deques* (2013), the receiver-initiated algorithm; Lace compares itself with it.
 //!
 //! # How it works
 //!
-//! A thief raises a request in the victim's one mailbox and waits. The owner looks at the mailbox at
-//! each push and pop and hands over its oldest task, or says no. Nothing is shared but the mailbox, so
-//! the owner's operations are those of a plain ring and one load.
+//! A thief raises a request in the victim's one mailbox and waits. The owner looks at the mailbox
+//! at each push and pop and hands over its oldest task, or says no. Nothing is shared but the
+//! mailbox, so the owner's operations are those of a plain ring and one load.
 //!
 //! ```text
 //! IDLE --thief--> ASKED --owner--> BUSY --owner--> FULL or NONE --thief--> IDLE
@@ -17,14 +17,14 @@
 //!
 //! # Why it is correct
 //!
-//! Every step but those out of `BUSY`, `FULL` and `NONE` is a compare-and-swap, and those three states
-//! each belong to one thread: the owner in `BUSY`, the thief that asked in the others. The task lies
-//! in the mailbox from the owner's release of `FULL` to the thief's acquire of it, and the next owner's
-//! write follows the thief's release of `IDLE`, by way of the next asker. No fence policy: each handover
-//! is one word that both sides read and write.
+//! Every step but those out of `BUSY`, `FULL` and `NONE` is a compare-and-swap, and those three
+//! states each belong to one thread: the owner in `BUSY`, the thief that asked in the others. The
+//! task lies in the mailbox from the owner's release of `FULL` to the thief's acquire of it, and
+//! the next owner's write follows the thief's release of `IDLE`, by way of the next asker. No fence
+//! policy: each handover is one word that both sides read and write.
 //!
-//! A thief does not wait for an owner at a long task: it withdraws after a bounded number of looks and
-//! answers [`Steal::Retry`]. The owner cannot be kept waiting at all.
+//! A thief does not wait for an owner at a long task: it withdraws after a bounded number of looks
+//! and answers [`Steal::Retry`]. The owner cannot be kept waiting at all.
 
 use core::fmt;
 use core::marker::PhantomData;
@@ -54,8 +54,8 @@ struct Shared<T, M: Memory> {
     told: CachePadded<M::Word>,
 }
 
-// SAFETY: the task in the mailbox is touched by one thread at a time, as `mailbox` says, and moves from
-// the owner to a thief.
+// SAFETY: the task in the mailbox is touched by one thread at a time, as `mailbox` says, and moves
+// from the owner to a thief.
 unsafe impl<T: Send, M: Memory> Sync for Shared<T, M> {}
 // SAFETY: the task in the mailbox is touched by one thread at a time.
 unsafe impl<T: Send, M: Memory> Send for Shared<T, M> {}
@@ -129,8 +129,8 @@ impl<T: Send, M: Memory> PrivateDeque<T, M> {
     #[expect(clippy::mut_from_ref, reason = "the owner's one reference, made anew in each method")]
     fn tasks(&self) -> &mut VecDeque<T> {
         self.tasks.with_mut(|tasks| {
-            // SAFETY: `self` is not `Sync`, each method takes this reference once, and none of them runs
-            // code of the caller's while it has it.
+            // SAFETY: `self` is not `Sync`, each method takes this reference once, and none of them
+            // runs code of the caller's while it has it.
             unsafe { &mut *tasks }
         })
     }
@@ -150,8 +150,8 @@ impl<T: Send, M: Memory> PrivateDeque<T, M> {
     #[cold]
     #[inline(never)]
     fn answer(&self, tasks: &mut VecDeque<T>) {
-        // Acquire: pairs with the release of `IDLE` by the last thief, by way of the asker's acquire and
-        // release; its read of the task is over.
+        // Acquire: pairs with the release of `IDLE` by the last thief, by way of the asker's
+        // acquire and release; its read of the task is over.
         if self
             .shared
             .mailbox
@@ -236,7 +236,8 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
         if shared.told.load(Ordering::Relaxed) == 0 {
             return Steal::Empty;
         }
-        // Acquire: pairs with the release of `IDLE` by the last thief. Release: passes it on to the owner.
+        // Acquire: pairs with the release of `IDLE` by the last thief. Release: passes it on to the
+        // owner.
         if shared
             .mailbox
             .compare_exchange(IDLE, ASKED, Ordering::AcqRel, Ordering::Relaxed)
@@ -250,8 +251,9 @@ impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
             match shared.mailbox.load(Ordering::Acquire) {
                 FULL => {
                     let task = shared.task.with(|place| {
-                        // SAFETY: `FULL` belongs to the thief that asked, this one, and says that there is
-                        // a task; after the store below nobody reads it again.
+                        // SAFETY: `FULL` belongs to the thief that asked, this one, and says that
+                        // there is a task; after the store below nobody
+                        // reads it again.
                         unsafe { place.cast::<T>().read() }
                     });
                     // Release: pairs with the next asker's acquire: the read is over.

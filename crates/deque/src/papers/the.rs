@@ -3,15 +3,16 @@
 //!
 //! Source: Frigo, Leiserson and Randall, *The Implementation of the Cilk-5 Multithreaded Language*
 //! (1998), as Morrison and Afek give it in *Fence-Free Work Stealing on Bounded TSO Processors*,
-//! Figures 2a and 2b (lines 1-28), and with a margin Figure 3 (FF-THE). `push`, `pop`, `head`, `tail`
-//! are `put`, `take`, `H`, `T` there.
+//! Figures 2a and 2b (lines 1-28), and with a margin Figure 3 (FF-THE). `push`, `pop`, `head`,
+//! `tail` are `put`, `take`, `H`, `T` there.
 //!
 //! # How it works
 //!
-//! Tasks have indices; those from `head` up to `tail` are in the queue. The owner lowers `tail` to the
-//! task that it wants, then reads `head`; a thief, holding the lock, raises `head` above the task that
-//! it wants, then reads `tail`. Who finds that the two have crossed withdraws: the thief puts `head`
-//! back, the owner waits for the lock and looks again. The owner wins a conflict over one task.
+//! Tasks have indices; those from `head` up to `tail` are in the queue. The owner lowers `tail` to
+//! the task that it wants, then reads `head`; a thief, holding the lock, raises `head` above the
+//! task that it wants, then reads `tail`. Who finds that the two have crossed withdraws: the thief
+//! puts `head` back, the owner waits for the lock and looks again. The owner wins a conflict over
+//! one task.
 //!
 //! # Why it is correct
 //!
@@ -28,14 +29,15 @@
 //! The thief raises `head` by a swap, a full fence on a processor with total store order, since the
 //! policies with a margin have no fence of their own (the paper's `fence()` in `steal`).
 //!
-//! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases, a
-//! thief's load acquires.
+//! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases,
+//! a thief's load acquires.
 //!
-//! *Who may say that the queue is empty.* A `head` at `tail` does not say so: the thief that has raised
-//! it may yet put it back and leave its task. So a thief decides once it holds `head` and the lock, or
-//! by `gone`: that index moves only when a task is certainly stolen, by the holder of the lock, and
-//! never down. A thief that finds `tail` at or below it, read in this order, has seen an empty queue; one
-//! that finds a task goes on to the lock, and answers [`Steal::Retry`] if another has it.
+//! *Who may say that the queue is empty.* A `head` at `tail` does not say so: the thief that has
+//! raised it may yet put it back and leave its task. So a thief decides once it holds `head` and
+//! the lock, or by `gone`: that index moves only when a task is certainly stolen, by the holder of
+//! the lock, and never down. A thief that finds `tail` at or below it, read in this order, has seen
+//! an empty queue; one that finds a task goes on to the lock, and answers [`Steal::Retry`] if
+//! another has it.
 //!
 //! *Departure.* The paper's thief waits for the lock; this one answers [`Steal::Retry`], so that
 //! thieves do not queue up behind one that has lost its processor.
@@ -60,8 +62,8 @@ struct Shared<T, M: Memory, P> {
 struct ThievesLine<T, M: Memory> {
     /// Only written by the holder of the lock.
     head: M::Word,
-    /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
-    /// down. Only written by the holder of the lock.
+    /// All tasks below this index are gone: `head` without what a thief may still put back. Never
+    /// comes down. Only written by the holder of the lock.
     gone: M::Word,
     lock: Lock<M>,
     rings: Rings<T, M>,
@@ -92,7 +94,8 @@ impl<T, M: Memory, P> Shared<T, M, P> {
     }
 
     fn len(&self) -> usize {
-        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not
+        // miss.
         let gone = self.thieves.gone.load(Ordering::Acquire);
         // Relaxed: nothing is read on the strength of it.
         let tail = self.owner.tail.load(Ordering::Relaxed);
@@ -228,15 +231,15 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         let Some(held) = shared.thieves.lock.try_lock() else { return Steal::Retry };
         // Relaxed: `head` is written under the lock only.
         let head = shared.thieves.head.load(Ordering::Relaxed);
-        // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
-        // fence orders it before the load of `tail`.
+        // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's
+        // own fence orders it before the load of `tail`.
         shared.thieves.head.swap(head.wrapping_add(1), Ordering::SeqCst);
         let certain = shared.owner.policy.try_thief();
         let refusal = match self.length(head) {
             ..=0 => Steal::Empty,
             length if certain && length as u64 > shared.owner.policy.margin() => {
-                // SAFETY: the owner has not taken `head` and will not (module comment), the lock keeps
-                // thieves out, and `length` acquired a tail above it.
+                // SAFETY: the owner has not taken `head` and will not (module comment), the lock
+                // keeps thieves out, and `length` acquired a tail above it.
                 return Steal::Success(unsafe { shared.take(head) });
             }
             _ if !self.certain() => Steal::Abort,
@@ -244,7 +247,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
             // SAFETY: the owner has not taken `head` and will not, and the lock keeps thieves out.
             _ => return Steal::Success(unsafe { shared.take(head) }),
         };
-        // Relaxed: an owner that still sees `head` raised comes for the lock, whose release follows.
+        // Relaxed: an owner that still sees `head` raised comes for the lock, whose release
+        // follows.
         shared.thieves.head.store(head, Ordering::Relaxed);
         drop(held);
         refusal

@@ -7,10 +7,11 @@
 //!
 //! # How it works
 //!
-//! As [`the`](crate::the), but `head` is a pair of 32 bits each: the index, and a heartbeat `s` that
-//! each steal steps up as it raises the index. A pop that meets no thief writes the heartbeat that it
-//! read to `echo`. A thief within the margin waits, holding the lock, until `echo` shows its own
-//! heartbeat, or the queue is empty, or the owner has gone, or the tasks have grown past the margin.
+//! As [`the`](crate::the), but `head` is a pair of 32 bits each: the index, and a heartbeat `s`
+//! that each steal steps up as it raises the index. A pop that meets no thief writes the heartbeat
+//! that it read to `echo`. A thief within the margin waits, holding the lock, until `echo` shows
+//! its own heartbeat, or the queue is empty, or the owner has gone, or the tasks have grown past
+//! the margin.
 //!
 //! # Why it is correct
 //!
@@ -23,33 +24,36 @@
 //! sees, and asks the owner to fence ([`StoreLoad::ask_owner`]).
 //!
 //! The thief cannot wait for an owner that waits for it: an owner comes for the lock only after it
-//! has stored a `tail` at or below the index that the thief wants, and the thief then finds the queue
-//! empty and lets go (lines 115-116). It does wait for an owner that neither pops nor goes. Owners of
-//! work-stealing queues pop until the queue is empty; but their task at hand may be long, so `steal`
-//! *blocks*, and other thieves get [`Steal::Retry`] meanwhile.
+//! has stored a `tail` at or below the index that the thief wants, and the thief then finds the
+//! queue empty and lets go (lines 115-116). It does wait for an owner that neither pops nor goes.
+//! Owners of work-stealing queues pop until the queue is empty; but their task at hand may be long,
+//! so `steal` *blocks*, and other thieves get [`Steal::Retry`] meanwhile.
 //!
-//! *A thief that is the owner's thread* would wait for itself. [`Thief::steal_half`] sees it by the queue that it is to
-//! push to: that thread's loads show its own stores, so `tail` is exact as it is, and there is nothing to wait for.
-//! [`Thief::steal`] cannot see it, and waits for ever.
+//! *A thief that is the owner's thread* would wait for itself. [`Thief::steal_half`] sees it by the
+//! queue that it is to push to: that thread's loads show its own stores, so `tail` is exact as it
+//! is, and there is nothing to wait for. [`Thief::steal`] cannot see it, and waits for ever.
 //!
-//! *Wrapping.* An index of 32 bits is enough to order `head` and `tail`, which are never 2^31 apart. A heartbeat
-//! comes back after 2^32 steals, and a thief must not take an echo from then for its own. There are three of them:
+//! *Wrapping.* An index of 32 bits is enough to order `head` and `tail`, which are never 2^31
+//! apart. A heartbeat comes back after 2^32 steals, and a thief must not take an echo from then for
+//! its own. There are three of them:
 //!
-//! - An echo that a pop at work has still to store. That pop read `head` no more than 2^30 heartbeats ago: a steal that
-//!   steps the heartbeat takes a task or finds the queue emptied by a pop, and a queue holds 2^30 at most while its
-//!   owner does not push.
-//! - An echo that was stored and is not seen yet. Whoever has taken a task pushed after it has acquired a `tail` that
-//!   came after it, and thieves hand on what they saw by the lock; so it is not older either.
-//! - The echo that is there, of an owner that has only pushed since. A pop that met a thief clears it (line 93); any
-//!   other leaves it, for as long as the owner likes. So a thief whose heartbeat begins a *lap* of 2^16 looks at it, and
-//!   if it lies within that lap, goes on from the heartbeat after it (`lap.rs`). An echo that comes later is one
-//!   of the other two.
+//! - An echo that a pop at work has still to store. That pop read `head` no more than 2^30
+//!   heartbeats ago: a steal that steps the heartbeat takes a task or finds the queue emptied by a
+//!   pop, and a queue holds 2^30 at most while its owner does not push.
+//! - An echo that was stored and is not seen yet. Whoever has taken a task pushed after it has
+//!   acquired a `tail` that came after it, and thieves hand on what they saw by the lock; so it is
+//!   not older either.
+//! - The echo that is there, of an owner that has only pushed since. A pop that met a thief clears
+//!   it (line 93); any other leaves it, for as long as the owner likes. So a thief whose heartbeat
+//!   begins a *lap* of 2^16 looks at it, and if it lies within that lap, goes on from the heartbeat
+//!   after it (`lap.rs`). An echo that comes later is one of the other two.
 //!
-//! *What the policy may count on.* A pop that meets no thief stores `echo`, to a line of its own, after it
-//! has stored `tail`; one that does takes the lock, which is a full fence. So between the stores of `tail`
-//! of two pops there is always one store to another line, and a client of a bounded policy counts it:
-//! its own stores and one ([`Delta::documented`](poach_memory::Delta::documented)`(1)` if it promises
-//! none). A delta for no store between pops is right too, and has each pop make one more.
+//! *What the policy may count on.* A pop that meets no thief stores `echo`, to a line of its own,
+//! after it has stored `tail`; one that does takes the lock, which is a full fence. So between the
+//! stores of `tail` of two pops there is always one store to another line, and a client of a
+//! bounded policy counts it: its own stores and one
+//! ([`Delta::documented`](poach_memory::Delta::documented)`(1)` if it promises none). A delta for
+//! no store between pops is right too, and has each pop make one more.
 //!
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
 //!
@@ -70,8 +74,8 @@ use crate::{ExactlyOnce, Here, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
-    /// The heartbeat that the last pop read, or [`SILENT`]. On a line of its own: see "What the policy
-    /// may count on".
+    /// The heartbeat that the last pop read, or [`SILENT`]. On a line of its own: see "What the
+    /// policy may count on".
     echo: CachePadded<M::Word>,
     thieves: CachePadded<ThievesLine<T, M>>,
 }
@@ -79,8 +83,8 @@ struct Shared<T, M: Memory, P> {
 struct ThievesLine<T, M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
     head: M::Word,
-    /// All tasks below this index are gone: `head` without what a thief may still put back. Never comes
-    /// down. Only written by the holder of the lock.
+    /// All tasks below this index are gone: `head` without what a thief may still put back. Never
+    /// comes down. Only written by the holder of the lock.
     gone: M::Word,
     lock: Lock<M>,
     rings: Rings<T, M>,
@@ -121,7 +125,8 @@ impl<T, M: Memory, P> Shared<T, M, P> {
     fn release_left(&self, _: &Buffer<T, M>) {}
 
     fn len(&self) -> usize {
-        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not miss.
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not
+        // miss.
         let gone = self.thieves.gone.load(Ordering::Acquire);
         // Relaxed: nothing is read on the strength of it.
         let tail = self.owner.tail.load(Ordering::Relaxed);
@@ -177,8 +182,8 @@ pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Thep<T, P, M> {
-    /// The owner has seen `head` above the task that it wants (lines 91-99). Whether the task is its
-    /// own after all.
+    /// The owner has seen `head` above the task that it wants (lines 91-99). Whether the task is
+    /// its own after all.
     #[cold]
     #[inline(never)]
     fn pop_contended(&self, index: u64) -> bool {
@@ -245,7 +250,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
     }
 
     fn is_awaited(&self) -> bool {
-        // Relaxed, both: a hint. A head above `gone` is raised by a thief that has not yet taken its task.
+        // Relaxed, both: a hint. A head above `gone` is raised by a thief that has not yet taken
+        // its task.
         let gone = self.shared.thieves.gone.load(Ordering::Relaxed);
         let head = self.shared.thieves.head.load(Ordering::Relaxed);
         ahead(gone, head) < 0
@@ -293,8 +299,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         // Relaxed: an echo that is not seen here is too young to be met.
         let beat = beat_after(heartbeat(head), || shared.echo.load(Ordering::Relaxed));
         let index = head as u32;
-        // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's own
-        // fence, or the echo, orders it before the load of `tail`.
+        // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's
+        // own fence, or the echo, orders it before the load of `tail`.
         shared.thieves.head.swap(pack(beat, index.wrapping_add(1)), Ordering::SeqCst);
         // Without its fence the thief knows as much as if the margin were endless.
         let certain = shared.owner.policy.try_thief();
@@ -313,8 +319,8 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         let index = tail.wrapping_sub(length as u64);
         // Release: pairs with the acquire in `len`.
         shared.thieves.gone.store(index.wrapping_add(1), Ordering::Release);
-        // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps thieves
-        // out until this returns, and a tail above it was acquired.
+        // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps
+        // thieves out until this returns, and a tail above it was acquired.
         Steal::Success(unsafe { shared.thieves.rings.take(index) })
     }
 

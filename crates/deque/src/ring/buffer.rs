@@ -79,8 +79,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
     ///
     /// # Safety
     ///
-    /// [`has`](Buffer::has) or [`reserve`](Buffer::reserve) has answered for `tail`, `tail` is the owner's
-    /// tail, and the `Rings` that this came from lives.
+    /// [`has`](Buffer::has) or [`reserve`](Buffer::reserve) has answered for `tail`, `tail` is the
+    /// owner's tail, and the `Rings` that this came from lives.
     #[inline(always)]
     pub(crate) unsafe fn write(&self, tail: u64, task: T) {
         // SAFETY: `tail` is below `limit`: nobody reads the slot any more ("Slot reuse"), and
@@ -90,12 +90,13 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         unsafe { self.write_with(tail, write) };
     }
 
-    /// As [`write`](Buffer::write), but `write` puts the task there itself. If it unwinds, nothing is there.
+    /// As [`write`](Buffer::write), but `write` puts the task there itself. If it unwinds, nothing
+    /// is there.
     ///
     /// # Safety
     ///
-    /// As [`write`](Buffer::write), and what `write` leaves in its places when it returns is a task as the storage
-    /// would have written it.
+    /// As [`write`](Buffer::write), and what `write` leaves in its places when it returns is a task
+    /// as the storage would have written it.
     #[inline(always)]
     pub(crate) unsafe fn write_with(
         &self,
@@ -135,7 +136,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         index: u64,
         take: impl FnOnce(*mut S::Head, *mut S::Rest) -> R,
     ) -> R {
-        // Only the pointers are had from the cells: what `take` does after it has moved the task out may push.
+        // Only the pointers are had from the cells: what `take` does after it has moved the task
+        // out may push.
         let head = self.head(index).with_mut(<*mut _>::cast);
         let rest = match self.rest(index) {
             Some(rest) => rest.with_mut(<*mut _>::cast),
@@ -144,22 +146,26 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         take(head, rest)
     }
 
-    /// The owner itself has taken `count` indices from `first` on at the thieves' end: they will not be pushed again.
+    /// The owner itself has taken `count` indices from `first` on at the thieves' end: they will
+    /// not be pushed again.
     ///
     /// # Safety
     ///
-    /// As [`read`](Buffer::read), which has been called for each, and `rings` is what this came from.
+    /// As [`read`](Buffer::read), which has been called for each, and `rings` is what this came
+    /// from.
     #[inline(always)]
     pub(crate) unsafe fn finish(&self, rings: &Rings<T, M, S>, first: u64, count: u32) {
         // SAFETY: the caller's promise; the current ring lives as long as the queue.
         unsafe { rings.finish(self.ring.get(), first, count) };
     }
 
-    /// As [`finish`](Buffer::finish) of one index, in the owner's own record: thieves do not wait for it.
+    /// As [`finish`](Buffer::finish) of one index, in the owner's own record: thieves do not wait
+    /// for it.
     ///
     /// # Safety
     ///
-    /// The index is the owner's, its task has been taken out, and the `Rings` that this came from lives.
+    /// The index is the owner's, its task has been taken out, and the `Rings` that this came from
+    /// lives.
     #[inline(always)]
     pub(crate) unsafe fn finish_privately(&self, index: u64) {
         // SAFETY: the current ring lives as long as its `Rings`.
@@ -167,8 +173,9 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         word.set(word.get() | bit);
     }
 
-    /// Finds or makes a free slot for `tail`, which is the owner's tail and known to be at the limit. `waiting` says how many
-    /// tasks of the queue nobody has claimed. Amortised constant; allocates if the ring is full, or larger than is needed any more.
+    /// Finds or makes a free slot for `tail`, which is the owner's tail and known to be at the
+    /// limit. `waiting` says how many tasks of the queue nobody has claimed. Amortised
+    /// constant; allocates if the ring is full, or larger than is needed any more.
     #[cold]
     #[inline(never)]
     pub(crate) fn reserve(
@@ -196,7 +203,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         unsafe { &*self.ring.get() }.needed
     }
 
-    /// Learns how far thieves have come, and says whether there is a free slot for `tail` in the ring as it is.
+    /// Learns how far thieves have come, and says whether there is a free slot for `tail` in the
+    /// ring as it is.
     #[cold]
     #[inline(never)]
     pub(crate) fn find(&self, rings: &Rings<T, M, S>, tail: u64) -> bool {
@@ -207,8 +215,9 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         let ring = unsafe { &*self.ring.get() };
         while reclaimed != tail {
             let (word, bit) = ring.mine(reclaimed);
-            // The bits that are set from this one on, without a gap: the carry of the addition clears these. None is of an index at
-            // `tail` or above, and those of the lap before have been cleared.
+            // The bits that are set from this one on, without a gap: the carry of the addition
+            // clears these. None is of an index at `tail` or above, and those of the
+            // lap before have been cleared.
             let run = word.get() & !word.get().wrapping_add(bit);
             let count = if run != 0 {
                 word.set(word.get() & !run);
@@ -222,8 +231,9 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             reclaimed = reclaimed.wrapping_add(count);
         }
         if reclaimed != finished {
-            // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner does not
-            // know. No thief stores now: the index at `finished` was marked, or the owner's.
+            // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner
+            // does not know. No thief stores now: the index at `finished` was marked,
+            // or the owner's.
             rings.finished.store(reclaimed, Ordering::Relaxed);
         }
         self.reclaimed.set(reclaimed);
@@ -232,13 +242,15 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.has(tail)
     }
 
-    /// To where the ring is free, but of a ring that is larger than needed no further than to where the owner is to look again.
+    /// To where the ring is free, but of a ring that is larger than needed no further than to where
+    /// the owner is to look again.
     fn raise_limit(&self, tail: u64) {
         let soon = self.limit.get().wrapping_sub(tail).max(self.needed() as u64);
         self.limit.set(tail.wrapping_add(soon.min(self.free_from(tail))));
     }
 
-    /// How many slots from `tail` on are free in the ring as it is, all indices below `reclaimed` being finished.
+    /// How many slots from `tail` on are free in the ring as it is, all indices below `reclaimed`
+    /// being finished.
     fn free_from(&self, tail: u64) -> u64 {
         self.reclaimed.get().wrapping_add(self.mask.get() + 1).wrapping_sub(tail)
     }
@@ -315,8 +327,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         while !ring.is_null() {
             // SAFETY: the caller has cut it off, and it has not been freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
-            // SAFETY: `allocate` made it of a boxed slice of one; nobody else frees it, and no thief can hold it
-            // ("Reclamation", "At once").
+            // SAFETY: `allocate` made it of a boxed slice of one; nobody else frees it, and no
+            // thief can hold it ("Reclamation", "At once").
             M::free(unsafe { Freed::new(ring) });
             ring = older;
         }
@@ -329,7 +341,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         self.move_to(rings, tail, doubled, needed)
     }
 
-    /// Leaves the ring for another, which has a slot for each index that is not finished. `tail` is at the limit.
+    /// Leaves the ring for another, which has a slot for each index that is not finished. `tail` is
+    /// at the limit.
     fn move_to(
         &self,
         rings: &Rings<T, M, S>,
@@ -346,7 +359,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         let new = unsafe { &*new_ring };
         for step in 0..tail.wrapping_sub(first) {
             let index = first.wrapping_add(step);
-            // SAFETY: a task was written for each index between `reclaimed` and the tail, and thieves at most read it.
+            // SAFETY: a task was written for each index between `reclaimed` and the tail, and
+            // thieves at most read it.
             unsafe { new.copy(index, old) };
             let (word, bit) = old.mine(index);
             if word.get() & bit != 0 {
@@ -381,8 +395,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
 }
 
 impl<T, M: Memory> Buffer<T, M> {
-    /// Writes the next `count` of `tasks`, or as many as there are, from index `tail` on: the index after the last. `waiting` says how
-    /// many tasks of the queue nobody has claimed.
+    /// Writes the next `count` of `tasks`, or as many as there are, from index `tail` on: the index
+    /// after the last. `waiting` says how many tasks of the queue nobody has claimed.
     ///
     /// # Safety
     ///
@@ -409,11 +423,12 @@ impl<T, M: Memory> Buffer<T, M> {
             let count = free.min(mask + 1 - first) as usize;
             // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
             let slots = unsafe { heads.add(first as usize) };
-            // SAFETY: there are `mask + 1` slots, so `count` from `first` on. The current ring lives as long as its `Rings`, and its cells
-            // are shared.
+            // SAFETY: there are `mask + 1` slots, so `count` from `first` on. The current ring
+            // lives as long as its `Rings`, and its cells are shared.
             let slots = unsafe { slice::from_raw_parts(slots, count) };
-            // SAFETY: the indices from `tail` on are below `limit`: nobody reads the slots any more ("Slot reuse"), and nobody can claim them
-            // before the owner stores a tail above them.
+            // SAFETY: the indices from `tail` on are below `limit`: nobody reads the slots any more
+            // ("Slot reuse"), and nobody can claim them before the owner stores a tail
+            // above them.
             match unsafe { tasks.move_to::<M>(slots) } {
                 0 => return Ok(tail),
                 moved => tail = tail.wrapping_add(moved as u64),

@@ -28,15 +28,16 @@ pub(crate) struct Claimed<'a, T, M: Memory, S: Storage<T> = Whole> {
 ///
 /// # Safety
 ///
-/// To take the next one runs nobody's code but this crate's, which uses no queue for it. There are as many as the lower bound of
-/// `size_hint` says.
+/// To take the next one runs nobody's code but this crate's, which uses no queue for it. There are
+/// as many as the lower bound of `size_hint` says.
 pub(crate) unsafe trait Claim: Iterator {
-    /// Moves the next tasks to the slots of `to`, in order: how many. Fewer than there are slots does not mean that none is left; 0 does, unless
-    /// `to` is empty.
+    /// Moves the next tasks to the slots of `to`, in order: how many. Fewer than there are slots
+    /// does not mean that none is left; 0 does, unless `to` is empty.
     ///
     /// # Safety
     ///
-    /// Nobody else reads or writes these slots meanwhile, and they hold no task that is still to be read.
+    /// Nobody else reads or writes these slots meanwhile, and they hold no task that is still to be
+    /// read.
     #[inline(always)]
     unsafe fn move_to<M: Memory>(&mut self, to: &[Slot<Self::Item, M>]) -> usize {
         for (moved, slot) in to.iter().enumerate() {
@@ -52,8 +53,8 @@ pub(crate) unsafe trait Claim: Iterator {
 
 // SAFETY: `next` and `move_to` move bits out of a ring, and `size_hint` is exact.
 unsafe impl<T, M: Memory> Claim for Claimed<'_, T, M> {
-    /// Slots that stand side by side in both rings are copied in one loop, which needs no mask and which the compiler turns into one that
-    /// moves several words at a time.
+    /// Slots that stand side by side in both rings are copied in one loop, which needs no mask and
+    /// which the compiler turns into one that moves several words at a time.
     #[inline(always)]
     unsafe fn move_to<N: Memory>(&mut self, to: &[Slot<T, N>]) -> usize {
         let first = self.next & self.mask;
@@ -61,16 +62,18 @@ unsafe impl<T, M: Memory> Claim for Claimed<'_, T, M> {
         let count = left.min(self.mask + 1 - first).min(to.len() as u64) as usize;
         // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
         let from = unsafe { self.heads.add(first as usize) };
-        // SAFETY: there are `mask + 1` slots in the ring, so `count` from `first` on. The first index is claimed and not finished, so the
-        // owner keeps every ring that a thief could have loaded since ("Reclamation"), and slots are cells, which may be shared.
+        // SAFETY: there are `mask + 1` slots in the ring, so `count` from `first` on. The first
+        // index is claimed and not finished, so the owner keeps every ring that a thief
+        // could have loaded since ("Reclamation"), and slots are cells, which may be shared.
         let from = unsafe { slice::from_raw_parts(from, count) };
         self.next = self.next.wrapping_add(count as u64);
         for (from, to) in from.iter().zip(to) {
             from.with(|from| {
                 to.with_mut(|to| {
-                    // SAFETY: `from` holds a claimed task, made visible by what `claimed` asks for, which nobody writes before it is
-                    // finished, and `next` has passed it, so its bits are used once. `to` is by this function's contract the caller's and free,
-                    // so it is another slot.
+                    // SAFETY: `from` holds a claimed task, made visible by what `claimed` asks for,
+                    // which nobody writes before it is finished, and `next` has
+                    // passed it, so its bits are used once. `to` is by this function's contract the
+                    // caller's and free, so it is another slot.
                     unsafe { to.copy_from_nonoverlapping(from, 1) };
                 });
             });
@@ -94,14 +97,15 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     ///
     /// # Safety
     ///
-    /// The caller has claimed these indices, one at least, for itself alone, having read (with acquire) a
-    /// tail above them that the owner stored (with release) after it wrote the tasks.
+    /// The caller has claimed these indices, one at least, for itself alone, having read (with
+    /// acquire) a tail above them that the owner stored (with release) after it wrote the
+    /// tasks.
     #[inline]
     pub(crate) unsafe fn claimed(&self, first: u64, count: u32) -> Claimed<'_, T, M, S> {
         // Acquire: pairs with the release in `Buffer::grow`, as in `take`.
         let ring = self.current.load(Ordering::Acquire);
-        // SAFETY: the first index is claimed and not finished, so the owner keeps every ring that a thief could have
-        // loaded since ("Reclamation").
+        // SAFETY: the first index is claimed and not finished, so the owner keeps every ring that a
+        // thief could have loaded since ("Reclamation").
         let heads = &unsafe { &*ring }.heads;
         let (mask, end) = (heads.len() as u64 - 1, first.wrapping_add(u64::from(count)));
         Claimed { rings: self, ring, heads: heads.as_ptr(), mask, first, count, next: first, end }
@@ -121,13 +125,14 @@ impl<'a, T, M: Memory, S: Storage<T>> Claimed<'a, T, M, S> {
     unsafe fn read(&self, index: u64) -> T {
         // SAFETY: the mask keeps the offset inside the ring that `heads` is the start of.
         let head = unsafe { self.heads.add((index & self.mask) as usize) };
-        // SAFETY: the first index is claimed and not finished, so the owner keeps every ring that a thief
-        // could have loaded since ("Reclamation").
+        // SAFETY: the first index is claimed and not finished, so the owner keeps every ring that a
+        // thief could have loaded since ("Reclamation").
         let head = unsafe { &*head };
         head.with(|head| {
             let read = |rest: *const S::Rest| {
-                // SAFETY: the slot holds the task of `index`, made visible by what `claimed` asks for, and
-                // nobody writes it before they are finished; the caller says that its bits are used once.
+                // SAFETY: the slot holds the task of `index`, made visible by what `claimed` asks
+                // for, and nobody writes it before they are finished; the caller
+                // says that its bits are used once.
                 unsafe { S::read(head.cast(), rest) }
             };
             if size_of::<S::Rest>() == 0 {
@@ -187,7 +192,8 @@ impl<T, M: Memory, S: Storage<T>> Drop for Claimed<'_, T, M, S> {
             #[inline]
             fn drop(&mut self) {
                 let Finish { rings, ring, first, count } = *self;
-                // SAFETY: the indices are claimed, all copies are over, and nobody makes more of them.
+                // SAFETY: the indices are claimed, all copies are over, and nobody makes more of
+                // them.
                 unsafe { rings.finish(ring, first, count) };
             }
         }
@@ -197,7 +203,8 @@ impl<T, M: Memory, S: Storage<T>> Drop for Claimed<'_, T, M, S> {
     }
 }
 
-/// Drops the tasks that are left in a claim. If a destructor panics, the others are run while that panic unwinds; a second panic then ends the program.
+/// Drops the tasks that are left in a claim. If a destructor panics, the others are run while that
+/// panic unwinds; a second panic then ends the program.
 #[inline]
 pub(crate) fn drop_rest<T>(tasks: &mut impl Iterator<Item = T>) {
     struct Rest<'a, C: Iterator>(&'a mut C);
@@ -218,8 +225,8 @@ mod tests {
     use crate::ring::Buffer;
     use poach_memory::Machine;
 
-    /// Of each length, from each slot of eight to each of a ring of four, which may have to grow, forwards and backwards: a copy ends where
-    /// either array ends, and goes on from its start.
+    /// Of each length, from each slot of eight to each of a ring of four, which may have to grow,
+    /// forwards and backwards: a copy ends where either array ends, and goes on from its start.
     #[test]
     fn a_claim_moves_past_the_ends_of_both_rings() {
         let step = if cfg!(miri) { 3 } else { 1 };

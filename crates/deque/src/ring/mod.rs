@@ -1,69 +1,75 @@
-//! The growing circular buffer under every queue of this crate that hands tasks out in order of index.
+//! The growing circular buffer under every queue of this crate that hands tasks out in order of
+//! index.
 //!
-//! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), for the ring that grows
-//! by copying and lets slow thieves finish on the old one. The marks, and all that follows from them,
-//! are ours.
+//! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), for the ring that
+//! grows by copying and lets slow thieves finish on the old one. The marks, and all that follows
+//! from them, are ours.
 //!
 //! # Claim, then copy
 //!
 //! The papers' thief copies the task out of its slot first and claims it second, so it may copy a
 //! slot that the owner is writing. That wants tasks that fit an atomic word. Here the order is the
-//! other way about: a thief *claims* an index by whatever its queue's protocol is, *copies* the task
-//! out of the slot, which nobody may overwrite meanwhile, and says that the index is *finished*. A task
-//! can be of any type and any size, lives in the ring itself, and no slot is ever read and written at
-//! the same time. It costs a thief a store, and the owner nothing until it has gone once around the ring.
+//! other way about: a thief *claims* an index by whatever its queue's protocol is, *copies* the
+//! task out of the slot, which nobody may overwrite meanwhile, and says that the index is
+//! *finished*. A task can be of any type and any size, lives in the ring itself, and no slot is
+//! ever read and written at the same time. It costs a thief a store, and the owner nothing until it
+//! has gone once around the ring.
 //!
 //! # How the owner knows what is free
 //!
-//! The owner keeps two private indices: all indices below `reclaimed` are finished, and the slots up to
-//! `limit = reclaimed + capacity` are free. A push compares the tail with `limit` and looks at nothing
-//! that thieves write. At the limit it learns how far thieves have come; if that frees nothing, the
-//! ring is full (or one thief has slept through a whole lap), and it moves to a ring twice as large.
+//! The owner keeps two private indices: all indices below `reclaimed` are finished, and the slots
+//! up to `limit = reclaimed + capacity` are free. A push compares the tail with `limit` and looks
+//! at nothing that thieves write. At the limit it learns how far thieves have come; if that frees
+//! nothing, the ring is full (or one thief has slept through a whole lap), and it moves to a ring
+//! twice as large.
 //!
 //! Each index is consumed once: by a thief, which says so, or, where the protocol makes the owner
-//! advance the thieves' index itself, by the owner, which does the same. An index that the owner pops
-//! at its own end is not consumed; it will be pushed again.
+//! advance the thieves' index itself, by the owner, which does the same. An index that the owner
+//! pops at its own end is not consumed; it will be pushed again.
 //!
-//! *In order, one word.* Below `finished` all is finished. Who has claimed the very index at `finished`
-//! moves the word past what it has claimed, by a plain store: nobody else has that index. So thieves that
-//! finish in the order of their claims, and one thief always does, write a word of a line that they have
-//! just written, and the owner reads but that.
+//! *In order, one word.* Below `finished` all is finished. Who has claimed the very index at
+//! `finished` moves the word past what it has claimed, by a plain store: nobody else has that
+//! index. So thieves that finish in the order of their claims, and one thief always does, write a
+//! word of a line that they have just written, and the owner reads but that.
 //!
-//! *Out of order, marks.* A thief that finds `finished` short of its first index leaves one mark for all that it has claimed, at the
-//! slot of that first index. The mark is the index with the bits that number the slot replaced by the number of claimed indices, less
-//! one. A claim is no larger than the ring, so that fits. The other bits are the lap: no other index of this slot has the same.
-//! The owner walks from `finished` upwards, from claim to claim, and moves the word to where it comes to an end. It passes a claim only
-//! if that is marked, so its holder no longer moves the word, and it stops before any holder that still may. All who move the
-//! word move it past whole claims, so the index that the owner looks at is always the first of one.
+//! *Out of order, marks.* A thief that finds `finished` short of its first index leaves one mark
+//! for all that it has claimed, at the slot of that first index. The mark is the index with the
+//! bits that number the slot replaced by the number of claimed indices, less one. A claim is no
+//! larger than the ring, so that fits. The other bits are the lap: no other index of this slot has
+//! the same. The owner walks from `finished` upwards, from claim to claim, and moves the word to
+//! where it comes to an end. It passes a claim only if that is marked, so its holder no longer
+//! moves the word, and it stops before any holder that still may. All who move the word move it
+//! past whole claims, so the index that the owner looks at is always the first of one.
 //!
-//! *By the owner, its own record.* An owner that takes one index after another from the thieves' end would make them wait for the line
-//! of `finished` each time. It may instead set a bit that nobody else reads. Such an index is as good as marked, when the owner walks; the
-//! word stops there until then, and thieves mark what is above.
+//! *By the owner, its own record.* An owner that takes one index after another from the thieves'
+//! end would make them wait for the line of `finished` each time. It may instead set a bit that
+//! nobody else reads. Such an index is as good as marked, when the owner walks; the word stops
+//! there until then, and thieves mark what is above.
 //!
-//! A queue may know its indices by their low 32 bits alone: `finished` has them all, and is at most a
-//! capacity, 2^30, behind what a thief has claimed, or the owner would not have pushed so far.
+//! A queue may know its indices by their low 32 bits alone: `finished` has them all, and is at most
+//! a capacity, 2^30, behind what a thief has claimed, or the owner would not have pushed so far.
 //!
-//! *Slot reuse.* The owner writes a slot for index `i + capacity` only after it has read that `i` is
-//! finished, with acquire; the thief said so after its copy, with release, and handed on what it had
-//! acquired from those that moved `finished` before. So the copy is over.
+//! *Slot reuse.* The owner writes a slot for index `i + capacity` only after it has read that `i`
+//! is finished, with acquire; the thief said so after its copy, with release, and handed on what it
+//! had acquired from those that moved `finished` before. So the copy is over.
 //!
 //! *Moving.* The owner copies all of the old ring, bit by bit, before it publishes the new one; an
-//! index claimed but not finished is then in both. Its thief finds it in whichever ring it loads and
-//! may mark it there, so the owner looks for a missing mark in all rings that it still keeps. Both only
-//! read the old slot.
+//! index claimed but not finished is then in both. Its thief finds it in whichever ring it loads
+//! and may mark it there, so the owner looks for a missing mark in all rings that it still keeps.
+//! Both only read the old slot.
 //!
-//! *In two arrays.* A ring may keep the larger part of a task beside its slot ([`Storage`]). Both parts are the
-//! index's: written before it can be claimed, read before it is finished, and copied together; all that is said of
-//! a slot holds for the two.
+//! *In two arrays.* A ring may keep the larger part of a task beside its slot ([`Storage`]). Both
+//! parts are the index's: written before it can be claimed, read before it is finished, and copied
+//! together; all that is said of a slot holds for the two.
 //!
-//! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `reclaimed` has reached
-//! `end`. A thief loads the ring after it has claimed some index `i`, having read a tail above `i`.
-//! If `i < end`, the index is finished by now, and so is the thief's use of the ring. If `i >= end`,
-//! the tail it read was above `end`, was therefore stored after the next ring was published (no tail
-//! above the limit had been stored before, and the ring moved at the limit), and was read with
-//! acquire: the thief sees the next ring. (Of several indices claimed at once the last decides.) So what
-//! frees slots also frees rings. There is no epoch to pin and no hazard pointer to publish, and a retired
-//! ring is gone after at most one lap.
+//! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `reclaimed` has
+//! reached `end`. A thief loads the ring after it has claimed some index `i`, having read a tail
+//! above `i`. If `i < end`, the index is finished by now, and so is the thief's use of the ring. If
+//! `i >= end`, the tail it read was above `end`, was therefore stored after the next ring was
+//! published (no tail above the limit had been stored before, and the ring moved at the limit), and
+//! was read with acquire: the thief sees the next ring. (Of several indices claimed at once the
+//! last decides.) So what frees slots also frees rings. There is no epoch to pin and no hazard
+//! pointer to publish, and a retired ring is gone after at most one lap.
 //!
 //! *At once.* A ring that was left need not wait for a lap where no thief is at one, since a thief
 //! holds a ring only from its claim to its finish. That is seen where all claims of a queue are
@@ -90,20 +96,26 @@
 //! owner left goes a lap later. If there is a claim just then, the owner asks again at the next
 //! limit, if the ring did not go by itself before.
 //!
-//! The owner never waits for a thief that was descheduled between its claim and its end: a lap later
-//! it moves to a ring twice as large.
+//! The owner never waits for a thief that was descheduled between its claim and its end: a lap
+//! later it moves to a ring twice as large.
 //!
-//! *Shrinking.* In a time slice of such a thief, milliseconds, the owner of a queue that never had a thousand tasks at once may push half a million,
-//! and its ring has as many slots then. Whoever uses it from there on takes each task from memory that no cache has. So a ring knows
-//! which capacity tasks have *needed*: one that was full and more than half of it tasks that nobody had claimed needed twice as much. The owner of a larger ring
-//! looks each `needed` pushes whether a ring of that capacity has slots for what is not finished, and a quarter of them free, and if so
-//! moves there. That is the same move: the limit only rises, so the ring is again left at a tail above which none has been stored, and
-//! the copies are of the indices from `reclaimed` to the tail. All that a thief has claimed and not finished is among these, so a claim still fits in
-//! any ring that its thief may have loaded, and a mark in that ring is found as long as it is looked for.
+//! *Shrinking.* In a time slice of such a thief, milliseconds, the owner of a queue that never had
+//! a thousand tasks at once may push half a million, and its ring has as many slots then. Whoever
+//! uses it from there on takes each task from memory that no cache has. So a ring knows
+//! which capacity tasks have *needed*: one that was full and more than half of it tasks that nobody
+//! had claimed needed twice as much. The owner of a larger ring looks each `needed` pushes whether
+//! a ring of that capacity has slots for what is not finished, and a quarter of them free, and if
+//! so moves there. That is the same move: the limit only rises, so the ring is again left at a tail
+//! above which none has been stored, and the copies are of the indices from `reclaimed` to the
+//! tail. All that a thief has claimed and not finished is among these, so a claim still fits in any
+//! ring that its thief may have loaded, and a mark in that ring is found as long as it is looked
+//! for.
 //!
-//! *Memory.* Each of the rings that were left for larger ones is at most half as large as the next. A ring is left for a smaller one only
-//! where all are finished but fewer indices than that has slots. So the larger ones are freed within the next lap, or are kept by thieves
-//! that sleep at an index of that one lap: before the owner can leave a second large ring all below are finished, and the first is freed.
+//! *Memory.* Each of the rings that were left for larger ones is at most half as large as the next.
+//! A ring is left for a smaller one only where all are finished but fewer indices than that has
+//! slots. So the larger ones are freed within the next lap, or are kept by thieves that sleep at an
+//! index of that one lap: before the owner can leave a second large ring all below are finished,
+//! and the first is freed.
 
 mod buffer;
 mod capacity;
@@ -132,12 +144,14 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     heads: Box<[Slot<S::Head, M>]>,
     /// As many, or none if a rest has no bytes.
     rests: Box<[Slot<S::Rest, M>]>,
-    /// `marks[i & mask] == (i & !mask) + n - 1 - unmarked` says that the `n` indices from `i` on are finished.
+    /// `marks[i & mask] == (i & !mask) + n - 1 - unmarked` says that the `n` indices from `i` on
+    /// are finished.
     marks: Box<[M::Word]>,
-    /// What a mark of 0 stands for, a lap that no index has which is looked at. So the marks are memory of zeros, of which only the pages
-    /// exist where thieves have left marks.
+    /// What a mark of 0 stands for, a lap that no index has which is looked at. So the marks are
+    /// memory of zeros, of which only the pages exist where thieves have left marks.
     unmarked: u64,
-    /// A bit for each slot whose index the owner has finished without telling anyone. Only the owner looks.
+    /// A bit for each slot whose index the owner has finished without telling anyone. Only the
+    /// owner looks.
     mine: Box<[StdCell<u64>]>,
     /// The ring before this one, if the owner still keeps it. Only the owner looks.
     older: M::Pointer<Ring<T, M, S>>,
@@ -179,8 +193,8 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
     ///
     /// `ring` came from [`allocate`](Ring::allocate), has not been freed, and nobody uses it.
     unsafe fn free(ring: *mut Self) {
-        // SAFETY: `allocate` made it of a boxed slice of one; the caller says that it is still whole
-        // and no longer used.
+        // SAFETY: `allocate` made it of a boxed slice of one; the caller says that it is still
+        // whole and no longer used.
         drop(unsafe { Box::from_raw(ptr::slice_from_raw_parts_mut(ring, 1)) });
     }
 
@@ -217,8 +231,8 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
     unsafe fn copy(&self, index: u64, from: &Self) {
         let has_rest = from.head(index).with(|old| {
             self.head(index).with_mut(|new| {
-                // SAFETY: both are places of a head, in two rings, and as `MaybeUninit` its bits may be copied
-                // whatever they are.
+                // SAFETY: both are places of a head, in two rings, and as `MaybeUninit` its bits
+                // may be copied whatever they are.
                 unsafe { new.copy_from_nonoverlapping(old, 1) };
             });
             // SAFETY: a task was written there.
@@ -266,8 +280,8 @@ pub(crate) struct Rings<T, M: Memory, S: Storage<T> = Whole> {
     current: M::Pointer<Ring<T, M, S>>,
     /// All indices below are finished.
     finished: M::Word,
-    /// Not 0 while a drain of the queue goes on: see [`st3`](crate::st3). Only the owner writes it, and nothing rests on it but
-    /// what a thief answers.
+    /// Not 0 while a drain of the queue goes on: see [`st3`](crate::st3). Only the owner writes
+    /// it, and nothing rests on it but what a thief answers.
     draining: M::Word,
 }
 
@@ -320,8 +334,8 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         // could have loaded since ("Reclamation").
         let ring = unsafe { &*ring_pointer };
         // SAFETY: the slot holds the task of `index`, which the tail that the caller acquired, or
-        // the ring acquired above, makes visible; nobody writes it before the index is finished; and
-        // only the caller has the claim to it, so the bits are used once.
+        // the ring acquired above, makes visible; nobody writes it before the index is finished;
+        // and only the caller has the claim to it, so the bits are used once.
         let task = unsafe { ring.read(index) };
         // SAFETY: `index` is the caller's, and the copy is over.
         unsafe { self.finish(ring_pointer, index, 1) };
@@ -332,8 +346,8 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     ///
     /// # Safety
     ///
-    /// They are the caller's, it has copied their tasks out, and `ring` is one that it has loaded since it
-    /// claimed them.
+    /// They are the caller's, it has copied their tasks out, and `ring` is one that it has loaded
+    /// since it claimed them.
     #[inline(always)]
     unsafe fn finish(&self, ring: *const Ring<T, M, S>, first: u64, count: u32) {
         // Acquire: the store below hands on what the thieves before this one had done.
@@ -348,8 +362,9 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         // SAFETY: the indices are claimed and not finished: as in `take`.
         let ring = unsafe { &*ring };
         let (mark, one) = ring.mark(index);
-        // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark. A ring that was loaded after the claim
-        // had all of these indices at once (see "Reclamation"), so there are at most as many as slots.
+        // Release: pairs with the acquire in `Buffer::marked`; the copies are over before the mark.
+        // A ring that was loaded after the claim had all of these indices at once (see
+        // "Reclamation"), so there are at most as many as slots.
         mark.store(one.wrapping_add(u64::from(count - 1)), Ordering::Release);
     }
 
@@ -405,7 +420,8 @@ impl<T, M: Memory, S: Storage<T>> Drop for Rings<T, M, S> {
     }
 }
 
-/// That a thief's `is_empty` says what its `len` says, through some laps of an owner's queue of four slots.
+/// That a thief's `is_empty` says what its `len` says, through some laps of an owner's queue of
+/// four slots.
 #[cfg(test)]
 pub(crate) fn sees_no_task_where_it_counts_none<Q: crate::Owner<usize>>(owner: &Q, what: &str) {
     use crate::Thief as _;

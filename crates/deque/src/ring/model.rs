@@ -1,4 +1,5 @@
-//! A ring under the memory model of C11: what its owner must have seen of thieves before it frees a ring.
+//! A ring under the memory model of C11: what its owner must have seen of thieves before it frees a
+//! ring.
 
 use std::rc::Rc;
 
@@ -7,7 +8,8 @@ use poach_check::{Simulated, Threads};
 use super::*;
 use crate::c11;
 
-/// The second thief says that the task of the first, too, is finished: its owner then frees the ring that both have read.
+/// The second thief says that the task of the first, too, is finished: its owner then frees the
+/// ring that both have read.
 #[test]
 fn what_one_thief_has_finished_another_hands_on() {
     let model = |threads: &mut Threads| {
@@ -21,7 +23,8 @@ fn what_one_thief_has_finished_another_hands_on() {
         for (task, name) in ["first", "second"].into_iter().enumerate() {
             let rings = Rc::clone(&rings);
             threads.spawn(name, move || {
-                // SAFETY: each index has one thief here, and its task was written before the threads began.
+                // SAFETY: each index has one thief here, and its task was written before the
+                // threads began.
                 assert_eq!(unsafe { rings.take(task as u64) }, task as u64);
             });
         }
@@ -35,8 +38,9 @@ fn what_one_thief_has_finished_another_hands_on() {
     c11::clean_all(1, model);
 }
 
-/// While a thief has its task the ring grows, and shrinks when the owner sees that it is finished: whoever comes to a task of the larger ring, or
-/// of the smaller one, finds it there, and what was left is freed after the last use of it.
+/// While a thief has its task the ring grows, and shrinks when the owner sees that it is finished:
+/// whoever comes to a task of the larger ring, or of the smaller one, finds it there, and what was
+/// left is freed after the last use of it.
 #[test]
 fn a_ring_that_shrinks_has_the_tasks_of_the_larger_one() {
     let model = |threads: &mut Threads| {
@@ -47,7 +51,8 @@ fn a_ring_that_shrinks_has_the_tasks_of_the_larger_one() {
         unsafe { buffer.write(0, 0) };
         let (first, second) = (Rc::clone(&rings), Rc::clone(&rings));
         threads.spawn("first", move || {
-            // SAFETY: each index has one thief here, and this task was written before the threads began.
+            // SAFETY: each index has one thief here, and this task was written before the threads
+            // began.
             assert_eq!(unsafe { first.take(0) }, 0);
         });
         let seen = Rc::clone(&tail);
@@ -55,7 +60,8 @@ fn a_ring_that_shrinks_has_the_tasks_of_the_larger_one() {
             for index in [3, 6] {
                 // Acquire: pairs with the release of the owner below.
                 if seen.load(Ordering::Acquire) > index {
-                    // SAFETY: the thief of this index, whose task was written before the tail that was acquired.
+                    // SAFETY: the thief of this index, whose task was written before the tail that
+                    // was acquired.
                     assert_eq!(unsafe { second.take(index) }, index);
                 }
             }

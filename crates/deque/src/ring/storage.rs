@@ -1,15 +1,16 @@
 //! Where a ring keeps the parts of a task.
 
-/// How a ring keeps its tasks: each whole in its slot ([`Whole`]), or its head there and the rest in a second
-/// array, which is not touched for a task that is all head.
+/// How a ring keeps its tasks: each whole in its slot ([`Whole`]), or its head there and the rest
+/// in a second array, which is not touched for a task that is all head.
 ///
-/// A queue of tasks that are large now and then, and small as a rule, takes as many cache lines and pages as the
-/// small ones need.
+/// A queue of tasks that are large now and then, and small as a rule, takes as many cache lines and
+/// pages as the small ones need.
 ///
 /// # Safety
 ///
-/// `read` gives back, as a value, the task that `write` has put to the same places, or to places to which the
-/// bits have been copied since: those of the head, and those of the rest if `has_rest` says so of the head.
+/// `read` gives back, as a value, the task that `write` has put to the same places, or to places to
+/// which the bits have been copied since: those of the head, and those of the rest if `has_rest`
+/// says so of the head.
 pub unsafe trait Storage<T> {
     /// What stands in a slot.
     type Head;
@@ -27,7 +28,8 @@ pub unsafe trait Storage<T> {
     ///
     /// # Safety
     ///
-    /// A task stands in the head's place, and in the rest's if it has one, and is read no second time.
+    /// A task stands in the head's place, and in the rest's if it has one, and is read no second
+    /// time.
     unsafe fn read(head: *const Self::Head, rest: *const Self::Rest) -> T;
 
     /// Whether the task whose head this is has anything in the rest's place.

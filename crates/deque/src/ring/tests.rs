@@ -59,7 +59,8 @@ fn what_thieves_finish_out_of_order_is_free_when_all_below_is() {
     }
 }
 
-/// Two claims, of which the second is finished first: one mark says all of it, on each side of the ring's end.
+/// Two claims, of which the second is finished first: one mark says all of it, on each side of the
+/// ring's end.
 #[test]
 fn a_claim_that_is_finished_out_of_order_is_free_as_a_whole() {
     for start in [0, 5, u64::from(u32::MAX) - 3, u64::MAX - 4] {
@@ -88,8 +89,8 @@ fn a_claim_that_is_finished_out_of_order_is_free_as_a_whole() {
     }
 }
 
-/// A ring of eight is full, of so many tasks that nobody has claimed; the larger one is at its limit when thieves have taken so many: its
-/// capacity then.
+/// A ring of eight is full, of so many tasks that nobody has claimed; the larger one is at its
+/// limit when thieves have taken so many: its capacity then.
 fn capacity_after(start: u64, waiting: usize, taken: u64) -> usize {
     let (rings, buffer) = Rings::<u64, Machine>::new(8, start).unwrap();
     let at = |step: u64| start.wrapping_add(step);
@@ -130,7 +131,8 @@ fn a_ring_goes_back_to_what_tasks_have_needed() {
     }
 }
 
-/// The owner finishes some indices by itself, a thief has the others, before and after the ring grows.
+/// The owner finishes some indices by itself, a thief has the others, before and after the ring
+/// grows.
 #[test]
 fn what_the_owner_finishes_by_itself_counts_once_and_what_thieves_have_does_not() {
     let (rings, buffer) = Rings::<u64, Machine>::new(4, 0).unwrap();

@@ -12,8 +12,8 @@ use poach_memory::{Asymmetric, Bounded, Delta, Full, Loom, Machine, Resolved};
 
 use crate::LARGEST;
 
-/// The largest block for a queue that is to grow until it cannot, and more tasks than fit into it. (An
-/// interpreter has less of both.)
+/// The largest block for a queue that is to grow until it cannot, and more tasks than fit into it.
+/// (An interpreter has less of both.)
 const BLOCK: usize = if cfg!(miri) { 2048 } else { 8192 };
 const TASKS: u64 = if cfg!(miri) { 500 } else { 10_000 };
 
@@ -61,8 +61,8 @@ fn a_refusal_says_what_to_do() {
     assert!(OutOfMemory(1).to_string().contains("is returned"));
 }
 
-/// A push that finds no memory gives the task back; the tasks are all there, and it goes on when there
-/// is memory again.
+/// A push that finds no memory gives the task back; the tasks are all there, and it goes on when
+/// there is memory again.
 fn growth_fails_and_goes_on<O: Owner<Box<u64>>>(queue: &O) {
     let boxes: Vec<Box<u64>> = (0..TASKS).map(Box::new).collect();
     let mut boxes = boxes.into_iter();
@@ -153,7 +153,8 @@ fn a_store_buffer_of_no_entries_is_refused() {
     assert_eq!(unsafe { Delta::new(0, 1) }, Err(DeltaError::NoCapacity));
 }
 
-/// Within delta a thief refuses, and leaves the task to the owner; the owner's end makes it certain.
+/// Within delta a thief refuses, and leaves the task to the owner; the owner's end makes it
+/// certain.
 #[test]
 #[cfg(all(target_arch = "x86_64", not(miri)))] // Miri has C11's memory, and refuses the policy.
 fn a_thief_within_delta_aborts_until_the_owner_is_gone() {

@@ -1,6 +1,6 @@
 //! Tests of memory, each file a module. They have a program of their own, since a program has one
-//! allocator: the system's, which counts what a thread asks for, and is short of memory for a thread
-//! that asks it to be. The models of `it` would be slower with it.
+//! allocator: the system's, which counts what a thread asks for, and is short of memory for a
+//! thread that asks it to be. The models of `it` would be slower with it.
 
 mod bad_input;
 mod out_of_memory;

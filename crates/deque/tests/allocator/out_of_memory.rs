@@ -1,6 +1,7 @@
 //! A push for which there is no memory ends the program; a push that may fail gives the task back.
 //!
-//! Each push that must end a program is made by a process of its own: this program again, for one of its tests.
+//! Each push that must end a program is made by a process of its own: this program again, for one
+//! of its tests.
 
 #![cfg(not(miri))] // It starts processes.
 

@@ -1,5 +1,6 @@
-//! Memory that is needed no more: a ring that was replaced by a larger one is freed once no thief can be at it, and not only with the
-//! queue; an injector uses the blocks again whose tasks are taken.
+//! Memory that is needed no more: a ring that was replaced by a larger one is freed once no thief
+//! can be at it, and not only with the queue; an injector uses the blocks again whose tasks are
+//! taken.
 
 #![cfg(not(miri))] // Its allocator counts, and Miri's own checks say more.
 
@@ -72,7 +73,8 @@ fn allocates_again(act: impl Fn()) -> usize {
     ALLOCATED.get() - before
 }
 
-/// The first block is there; the next is made by the push to slot 8 of a block, and not before nor later.
+/// The first block is there; the next is made by the push to slot 8 of a block, and not before nor
+/// later.
 #[test]
 fn an_injector_makes_a_block_ahead_of_its_first_push() {
     let injector: Injector<u64> = Injector::new();

@@ -9,8 +9,8 @@ use poach_memory::{Asymmetric, Full, Machine};
 use crate::storage::Beside;
 use crate::suite;
 
-/// One module of tests for a queue: all of them, or those named. `$make` makes a queue of a capacity and
-/// with a start index.
+/// One module of tests for a queue: all of them, or those named. `$make` makes a queue of a
+/// capacity and with a start index.
 macro_rules! behaviour {
     ($name:ident, $make:expr) => {
         behaviour!($name, $make, [
@@ -199,7 +199,8 @@ mod bounded {
 
     /// What this processor's maker documents, or more than any documents.
     fn delta() -> Delta {
-        // SAFETY: where `cpuid` shows a processor of the table these tests run on one, or on none that holds back more.
+        // SAFETY: where `cpuid` shows a processor of the table these tests run on one, or on none
+        // that holds back more.
         let documented = unsafe { Delta::documented(0) };
         // SAFETY: more than any processor of the table is known to hold back.
         documented.unwrap_or_else(|_| unsafe { Delta::ample(0) })

@@ -241,7 +241,8 @@ fn the_bounds_are_the_original_s() {
     assert!(std::panic::catch_unwind(move || stealer.steal().is_empty()).unwrap());
 }
 
-/// Tasks in the queue, and how many a batch takes: about half, at most 32 (an injector that pops one: 33).
+/// Tasks in the queue, and how many a batch takes: about half, at most 32 (an injector that pops
+/// one: 33).
 #[test]
 fn batches_are_half_and_no_more_than_the_documented_limit() {
     for (tasks, stolen) in [(1, 1), (2, 1), (3, 2), (40, 20), (63, 32), (64, 32), (1000, 32)] {
@@ -263,7 +264,8 @@ fn batches_are_half_and_no_more_than_the_documented_limit() {
     assert_eq!(dest.len(), 32);
 }
 
-/// A batch into the queue that it comes from moves nothing: the tasks stay, in their order, of either kind.
+/// A batch into the queue that it comes from moves nothing: the tasks stay, in their order, of
+/// either kind.
 #[test]
 fn a_batch_into_ones_own_queue_moves_nothing() {
     for (worker, newest_first) in [(Worker::new_fifo(), false), (Worker::new_lifo(), true)] {

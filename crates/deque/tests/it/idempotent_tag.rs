@@ -1,9 +1,11 @@
-//! A thief of an idempotent queue that loses its processor between its look at the queue and its exchange, while the owner
-//! pushes and pops 2^20 times, so that the queue has come back to where the thief saw it: no task is lost.
+//! A thief of an idempotent queue that loses its processor between its look at the queue and its
+//! exchange, while the owner pushes and pops 2^20 times, so that the queue has come back to where
+//! the thief saw it: no task is lost.
 //!
-//! The double-ended queue's tag had 20 bits once, and the thief's exchange succeeded: it took the task that the owner had
-//! popped long ago, and stepped over the one that stood there now. The tags of today, of 41 and of 32 bits, come back after an
-//! hour and after six seconds of pushes; the queues' modules say how likely it is that a thief is deceived.
+//! The double-ended queue's tag had 20 bits once, and the thief's exchange succeeded: it took the
+//! task that the owner had popped long ago, and stepped over the one that stood there now. The tags
+//! of today, of 41 and of 32 bits, come back after an hour and after six seconds of pushes; the
+//! queues' modules say how likely it is that a thief is deceived.
 
 use std::rc::Rc;
 
@@ -62,7 +64,8 @@ fn a_thief_is_not_disturbed_by_pushes_alone() {
     assert_eq!(std::iter::from_fn(|| owner.pop()).collect::<Vec<_>>(), [3, 2, 1]);
 }
 
-/// The heads of one run are few enough that none comes again: the one that a thief has seen is there once more after 2^23 tasks.
+/// The heads of one run are few enough that none comes again: the one that a thief has seen is
+/// there once more after 2^23 tasks.
 #[test]
 fn a_head_that_comes_again_has_another_tag() {
     const HEADS: u64 = if cfg!(miri) { 1 << 10 } else { 1 << 23 };
@@ -80,7 +83,8 @@ fn a_head_that_comes_again_has_another_tag() {
     assert_eq!(owner.pop(), Some(HEADS));
 }
 
-/// A run is as long as there is room for at its first push, wherever the oldest task stands by then.
+/// A run is as long as there is room for at its first push, wherever the oldest task stands by
+/// then.
 #[test]
 fn a_run_that_fills_the_queue_is_followed_by_another() {
     let owner = IdempotentDeque::<u64>::with_capacity(4).unwrap();
@@ -97,8 +101,8 @@ fn a_run_that_fills_the_queue_is_followed_by_another() {
     assert_eq!(out[11..], (11..32).rev().collect::<Vec<_>>());
 }
 
-/// A thief takes the task that the owner pops: the head is above the tail then. The next run is as many tasks as there are slots, and no
-/// more.
+/// A thief takes the task that the owner pops: the head is above the tail then. The next run is as
+/// many tasks as there are slots, and no more.
 #[test]
 fn a_run_that_begins_below_the_head_is_no_longer_than_the_queue() {
     let owner = Rc::new(IdempotentDeque::<u64, Interrupted>::with_capacity(4).unwrap());

@@ -1,5 +1,6 @@
-//! The biased deque: its fenced form under loom, and with the thieves' barrier alone on a machine with bounded store
-//! buffers; without the barrier, and with its steps in another order, it is caught.
+//! The biased deque: its fenced form under loom, and with the thieves' barrier alone on a machine
+//! with bounded store buffers; without the barrier, and with its steps in another order, it is
+//! caught.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -62,7 +63,8 @@ fn simulated<P: StoreLoad<Simulated> + 'static>(
     scenario: &Scenario,
     capacity: u32,
 ) -> Report {
-    // A thief's "empty" may be said while the owner pops the last task, and its "retry" says nothing.
+    // A thief's "empty" may be said while the owner pops the last task, and its "retry" says
+    // nothing.
     let config =
         Config { shorten: 0, ..Config::bounded(capacity, true) }.against(Spec::PartlyPrivate);
     let queue = move |slots| {
@@ -115,7 +117,8 @@ enum Look {
     Steal,
 }
 
-/// An owner that pushes and looks for sleepers, and a sleeper that looks for tasks, a fence between the two on each side.
+/// An owner that pushes and looks for sleepers, and a sleeper that looks for tasks, a fence between
+/// the two on each side.
 fn wake<Q, M>(make: impl Fn() -> Q, look: Look, fenced: bool) -> impl Fn(&mut Threads)
 where
     M: Memory,

@@ -1,4 +1,5 @@
-//! `Bounds`, the word that holds `tail` and `split`: a thief that claims what the owner has shared sees what the owner wrote before.
+//! `Bounds`, the word that holds `tail` and `split`: a thief that claims what the owner has shared
+//! sees what the owner wrote before.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 #![forbid(unsafe_code)]

@@ -1,6 +1,8 @@
-//! Queues under the memory model of C11, where loom sees too little: its fences are no points at which threads change.
+//! Queues under the memory model of C11, where loom sees too little: its fences are no points at
+//! which threads change.
 //!
-//! The searches have at most so many preemptions as each test says; each load may read what is not the latest.
+//! The searches have at most so many preemptions as each test says; each load may read what is not
+//! the latest.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -21,7 +23,8 @@ use crate::c11;
 /// So many executions take about a second.
 const MOST: u64 = 20_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more
+/// than [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
     c11::clean(preemptions, MOST, model);
 }
@@ -29,7 +32,8 @@ fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
 /// A thief's look, and whether it finds nothing.
 type Look<O> = fn(&<O as Owner<u64>>::Thief) -> bool;
 
-/// There is always a task: a second one is pushed before the first is taken, and who takes that knows it.
+/// There is always a task: a second one is pushed before the first is taken, and who takes that
+/// knows it.
 fn never_empty<O: Owner<u64, Thief: 'static> + 'static>(
     make: impl Fn() -> O + Copy,
     looks: &[Look<O>],
@@ -87,7 +91,8 @@ fn a_queue_that_is_never_empty_is_never_said_to_be() {
     looks(Mutex::<u64, Simulated>::default);
 }
 
-/// The same with a thief that takes the first when it has seen both, and has no fence between its looks and what it says it has taken.
+/// The same with a thief that takes the first when it has seen both, and has no fence between its
+/// looks and what it says it has taken.
 #[test]
 fn a_thief_tells_others_what_it_has_seen() {
     fn told<O: Owner<u64, Thief: 'static> + 'static>(make: impl Fn() -> O + Copy) {
@@ -148,7 +153,8 @@ fn the_owner_of_an_idempotent_fifo_tells_what_it_has_pushed() {
     });
 }
 
-/// The owner takes the task and pushes another to its slot. A thief that gets that one sees what the owner did before it pushed.
+/// The owner takes the task and pushes another to its slot. A thief that gets that one sees what
+/// the owner did before it pushed.
 #[test]
 fn an_idempotent_queue_hands_over_what_its_tasks_name() {
     fn handed<O: Owner<u64, Thief: 'static> + 'static>(make: impl Fn() -> O + Copy) {
@@ -195,7 +201,8 @@ fn thep_takes_the_task_below_one_that_was_popped() {
     once(|| Thep::<u64, Full, Simulated>::starting_at(Full, 2, 0).unwrap(), 0, &[Push, Push, Pop]);
 }
 
-/// A thief is sure by an echo that comes after the only task was taken and its index was used again.
+/// A thief is sure by an echo that comes after the only task was taken and its index was used
+/// again.
 #[test]
 fn thep_by_its_echo_takes_the_task_that_is_there() {
     let queue = || Thep::<u64, _, Simulated>::starting_at(Unbounded, 2, 0).unwrap();

@@ -1,6 +1,8 @@
-//! Queues under the memory model of C11: what a thread must have seen of those before it, where the order of steps alone would show nothing.
+//! Queues under the memory model of C11: what a thread must have seen of those before it, where the
+//! order of steps alone would show nothing.
 //!
-//! The searches have few preemptions: the threads run one after the other, and each load may read what is not the latest.
+//! The searches have few preemptions: the threads run one after the other, and each load may read
+//! what is not the latest.
 
 #![cfg(not(target_arch = "s390x"))] // The model's coroutines do not know that processor.
 #![forbid(unsafe_code)]
@@ -17,7 +19,8 @@ use poach_memory::{Memory, Word as _};
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more
+/// than [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     let report = explore(&Config::c11().within(preemptions, MOST), &model);
     println!(
@@ -43,7 +46,8 @@ type Look<T> = fn(&T) -> bool;
 /// How the owner's thread takes the oldest task.
 type Take<O> = fn(&O, &<O as Owner<u64>>::Thief);
 
-/// A thread looks at a queue that is never empty: the owner's thread, which has pushed a task, pushes `tasks` more and then takes as many.
+/// A thread looks at a queue that is never empty: the owner's thread, which has pushed a task,
+/// pushes `tasks` more and then takes as many.
 fn never_empty<O: Owner<u64, Thief: 'static> + 'static>(
     make: impl Fn() -> O,
     look: Look<O::Thief>,
@@ -89,7 +93,8 @@ fn a_fifo_is_not_said_to_be_empty() {
     }
 }
 
-/// Each task comes out once: the owner does `script` (`true` is a push), and each of `thieves` tries twice.
+/// Each task comes out once: the owner does `script` (`true` is a push), and each of `thieves`
+/// tries twice.
 fn once(patience: u32, script: &'static [bool], thieves: usize) -> impl Fn(&mut Threads) {
     move |threads| {
         let owner = Rc::new(fifo(patience));
@@ -184,8 +189,9 @@ fn an_injector_is_not_said_to_be_empty() {
     }
 }
 
-/// Who pushes and then looks for sleepers, and who announces itself a sleeper and then looks for tasks, do not both see nothing: by
-/// sequentially consistent accesses of the word between them, or by fences.
+/// Who pushes and then looks for sleepers, and who announces itself a sleeper and then looks for
+/// tasks, do not both see nothing: by sequentially consistent accesses of the word between them, or
+/// by fences.
 #[test]
 fn an_injectors_push_and_a_sleeper_do_not_miss_each_other() {
     let looks: [(&str, Look<Injector<u64, Simulated, 2>>); 3] = [
@@ -234,7 +240,8 @@ fn an_injectors_push_and_a_sleeper_do_not_miss_each_other() {
     }
 }
 
-/// Some threads push two tasks each and others take them, alone or several at once, in blocks that are used again: no slot is written while it is read.
+/// Some threads push two tasks each and others take them, alone or several at once, in blocks that
+/// are used again: no slot is written while it is read.
 #[test]
 fn an_injectors_slots_are_handed_on() {
     fn model<const SLOTS: usize>(pushers: u64, half: bool) -> impl Fn(&mut Threads) {

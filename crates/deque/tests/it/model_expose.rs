@@ -1,5 +1,5 @@
-//! The direct task stack when a thief exposes private tasks: every task runs once, whether the owner
-//! comes back or not; and without the thief's barrier it does not.
+//! The direct task stack when a thief exposes private tasks: every task runs once, whether the
+//! owner comes back or not; and without the thief's barrier it does not.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -55,7 +55,8 @@ impl<M: Memory> Shared<M> {
         unsafe { head.retire() };
     }
 
-    /// A thief that finds nothing shared exposes, and takes what it then finds. If its barrier fails, it asks and does so again.
+    /// A thief that finds nothing shared exposes, and takes what it then finds. If its barrier
+    /// fails, it asks and does so again.
     fn expose_and_steal(&self) {
         let had_barrier = M::asymmetric();
         self.stack.expose();

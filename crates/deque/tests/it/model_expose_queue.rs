@@ -1,5 +1,6 @@
-//! The split deque of values when a thief exposes private tasks: every task comes out once, whether the owner comes
-//! back or not, also when its ring grows meanwhile; and without the thief's barrier it does not.
+//! The split deque of values when a thief exposes private tasks: every task comes out once, whether
+//! the owner comes back or not, also when its ring grows meanwhile; and without the thief's barrier
+//! it does not.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -34,8 +35,8 @@ const GROWS: &[Step] = &[Push, Push, Pop, Push];
 const SMALL: usize = 1;
 const ROOMY: usize = 4;
 
-/// An owner that follows `script` and then pops all, against a thief that exposes, takes what it then finds, and
-/// does so again if there was something. The thief may have asked before.
+/// An owner that follows `script` and then pops all, against a thief that exposes, takes what it
+/// then finds, and does so again if there was something. The thief may have asked before.
 fn model<M: Memory>(threads: &mut Threads, slots: usize, script: &'static [Step], asks: bool) {
     let losing = Losing::begins();
     let queue = Split::<u64, M>::with_capacity(slots).expect("a power of two");
@@ -71,7 +72,8 @@ fn model<M: Memory>(threads: &mut Threads, slots: usize, script: &'static [Step]
         }
         let had_barrier = M::asymmetric();
         thief.expose();
-        // Its barrier has failed: it asks, so that the owner fences from then on, and does so again.
+        // Its barrier has failed: it asks, so that the owner fences from then on, and does so
+        // again.
         if had_barrier && M::owners_fence() {
             thief.request();
             thief.expose();

@@ -80,7 +80,8 @@ fn thep_at_the_last_task() {
     play(|| Thep::<u64, _, Loom>::starting_at(Full, 2, 0).unwrap(), LAST, 1, 1, true);
 }
 
-/// No fence on either side, and no bound: the thief waits for the echo, which any memory model gives.
+/// No fence on either side, and no bound: the thief waits for the echo, which any memory model
+/// gives.
 #[test]
 fn thep_by_its_echo_alone() {
     play(|| Thep::<u64, _, Loom>::starting_at(Unbounded, 2, 0).unwrap(), LAST, 1, 1, true);

@@ -1,6 +1,6 @@
-//! A thief that is about to sleep leaves no task behind, wherever its owner stops in the midst of a push: either it
-//! finds the task, or the push finds the thief's request and shares. Without the thief's barrier it may do neither.
-//! So does an owner that has begun a pop and puts the task back.
+//! A thief that is about to sleep leaves no task behind, wherever its owner stops in the midst of a
+//! push: either it finds the task, or the push finds the thief's request and shares. Without the
+//! thief's barrier it may do neither. So does an owner that has begun a pop and puts the task back.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -25,7 +25,8 @@ struct Victim {
     shared: Box<dyn Fn() -> usize>,
 }
 
-/// A push, and then nothing more of the owner; a thief that asks, fences, looks, and sleeps if it finds nothing.
+/// A push, and then nothing more of the owner; a thief that asks, fences, looks, and sleeps if it
+/// finds nothing.
 fn model<M: Memory>(threads: &mut Threads, push: impl FnOnce() + 'static, victim: Victim) {
     let victim = Rc::new(victim);
     let sleeps = Rc::new(Flag::new(false));
@@ -119,7 +120,8 @@ fn a_task_that_is_put_back_is_found_or_shared() {
     });
     assert_eq!(report.verdict, Verdict::Clean);
     assert!(report.complete, "{report:?}");
-    // The thief finds it, or it is put back and shared while the thief sleeps; or it is taken, and then the thief finds nothing.
+    // The thief finds it, or it is put back and shared while the thief sleeps; or it is taken, and
+    // then the thief finds nothing.
     assert_eq!(Vec::from_iter(&report.outcomes), [&[0], &[1], &[3]], "{report:?}");
     println!("{} executions", report.executions);
 }

@@ -1,4 +1,5 @@
-//! A thief that has seen a task pushed does not find the queue empty while another is pushed and then the first is taken.
+//! A thief that has seen a task pushed does not find the queue empty while another is pushed and
+//! then the first is taken.
 
 #![forbid(unsafe_code)]
 

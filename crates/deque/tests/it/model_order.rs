@@ -1,7 +1,8 @@
-//! Who pushes and then looks for sleepers, and who goes to sleep and looks for tasks a last time, do not both see
-//! nothing: on a machine that lets a load overtake buffered stores.
+//! Who pushes and then looks for sleepers, and who goes to sleep and looks for tasks a last time,
+//! do not both see nothing: on a machine that lets a load overtake buffered stores.
 //!
-//! Neither thread has a fence of its own but what its own word's operation is, as crossbeam-deque's users write it.
+//! Neither thread has a fence of its own but what its own word's operation is, as crossbeam-deque's
+//! users write it.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 #![forbid(unsafe_code)]
@@ -76,8 +77,8 @@ fn an_injector_loses_no_wake_up() {
     }
 }
 
-/// The same program whose sleeper announces itself by a plain store loses it, unless the look is a steal, which has a
-/// fence before it says that there is nothing.
+/// The same program whose sleeper announces itself by a plain store loses it, unless the look is a
+/// steal, which has a fence before it says that there is nothing.
 #[test]
 fn a_sleeper_without_a_fence_is_caught() {
     for look in [Look::IsEmpty, Look::Len] {

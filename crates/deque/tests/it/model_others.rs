@@ -1,8 +1,8 @@
 //! The queues without a fence policy: split, FIFO, private, mutex, idempotent FIFO.
 //!
-//! The two other idempotent queues are not here. Their owner stores the word that thieves compare and
-//! swap; loom lets such a store precede, in the word's order of changes, an exchange that had read what
-//! the store replaces, and so loses tasks that no execution of C11 loses.
+//! The two other idempotent queues are not here. Their owner stores the word that thieves compare
+//! and swap; loom lets such a store precede, in the word's order of changes, an exchange that had
+//! read what the store replaces, and so loses tasks that no execution of C11 loses.
 
 use poach_deque::{
     Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, PrivateDeque, Split, Steal,
@@ -77,7 +77,8 @@ fn fifo_with_two_thieves() {
     );
 }
 
-/// Closed from the start: the owner takes without an exchange, and closes the queue again after each task that it takes by one.
+/// Closed from the start: the owner takes without an exchange, and closes the queue again after
+/// each task that it takes by one.
 #[test]
 fn closed_fifo() {
     let queue = || Fifo::<u64, Loom>::with_patience(1, 0, 0, 0).unwrap();

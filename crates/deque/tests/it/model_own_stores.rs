@@ -1,4 +1,5 @@
-//! A bounded policy whose client makes no store between two pops makes one itself: without it a thief may miss twice as many pops.
+//! A bounded policy whose client makes no store between two pops makes one itself: without it a
+//! thief may miss twice as many pops.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 #![forbid(unsafe_code)]
@@ -6,7 +7,8 @@
 use poach_check::{Config, Kind, Report, Verdict};
 use poach_models::{Algorithm, Policy, Scenario, check, matrix::delta};
 
-/// THE with store buffers of so many entries and the egress slot, a delta for one store between two pops, and no store of the client's.
+/// THE with store buffers of so many entries and the egress slot, a delta for one store between two
+/// pops, and no store of the client's.
 fn explored(size: u32, policy: fn(std::num::NonZeroU64) -> Policy) -> Report {
     let bound = delta(size, true, 1);
     let drain = Scenario::drain(bound.get() as u32 + 1, 0, 1, 2);

@@ -1,5 +1,6 @@
-//! loom: a request that its owner has put off is not lost. The owner answers it at the first push after it has come
-//! down to its split, if its context is willing then, whenever the thief asked, and however often it was put off.
+//! loom: a request that its owner has put off is not lost. The owner answers it at the first push
+//! after it has come down to its split, if its context is willing then, whenever the thief asked,
+//! and however often it was put off.
 
 use loom::sync::Arc;
 use loom::sync::atomic::AtomicU64;
@@ -33,8 +34,8 @@ fn pop<M: Memory>(head: Top<M>) {
     let _ = unsafe { slot.take::<u64>() };
 }
 
-/// A thief asks at any moment, while the owner pushes so many tasks, pops them, and does so again, so often. Then the owner
-/// is willing. `before` says that another has asked before all this.
+/// A thief asks at any moment, while the owner pushes so many tasks, pops them, and does so again,
+/// so often. Then the owner is willing. `before` says that another has asked before all this.
 fn asked<M: Memory>(tasks: u64, rounds: u64, before: bool) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

@@ -1,5 +1,5 @@
-//! loom: a request is not lost. A thief that finds nothing, since others have taken what the owner has shared to
-//! answer an older request, leaves one of its own.
+//! loom: a request is not lost. A thief that finds nothing, since others have taken what the owner
+//! has shared to answer an older request, leaves one of its own.
 
 use loom::sync::Arc;
 use loom::thread;
@@ -17,7 +17,8 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
 struct Descriptor;
 static DESCRIPTOR: Descriptor = Descriptor;
 
-/// Sees that something is shared, and then that it was taken: this thief comes after the owner's answer.
+/// Sees that something is shared, and then that it was taken: this thief comes after the owner's
+/// answer.
 fn comes_late<S>(shared: impl Fn() -> bool, steal: impl Fn() -> Steal<S>) -> bool {
     if !shared() {
         return false;
@@ -75,7 +76,7 @@ fn a_request_to_an_owner_of_forks() {
 
 fn push(head: Head<Loom>, task: u64) -> Head<Loom> {
     let descriptor = (&raw const DESCRIPTOR).cast_mut().cast();
-    // SAFETY: the model's owner owns the stack; a u64 fits, and is Copy; nothing is popped, and thieves leave the
-    // descriptor alone.
+    // SAFETY: the model's owner owns the stack; a u64 fits, and is Copy; nothing is popped, and
+    // thieves leave the descriptor alone.
     unsafe { head.push(descriptor, &raw const task) }.expect("the model's stack has room")
 }

@@ -34,7 +34,8 @@ fn a_thief_and_the_owner_as_a_thief() {
     reused(1, 2);
 }
 
-/// The ring doubles while a thief is at a task, and the owner leaves the larger one again, in which the thief may be at its next.
+/// The ring doubles while a thief is at a task, and the owner leaves the larger one again, in which
+/// the thief may be at its next.
 #[test]
 fn a_ring_that_shrinks() {
     explore(|| {

@@ -1,5 +1,5 @@
-//! loom models of the split deque of values: every task comes out once, also when its ring is full and
-//! grows under a thief.
+//! loom models of the split deque of values: every task comes out once, also when its ring is full
+//! and grows under a thief.
 
 #![forbid(unsafe_code)]
 

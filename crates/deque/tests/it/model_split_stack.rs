@@ -50,8 +50,8 @@ fn steal<M: Memory>(stack: &Stack<M>) -> u64 {
     1
 }
 
-/// An owner that pushes `tasks` and pops them, against one thief that tries `attempts` times, with at
-/// most so many preemptions.
+/// An owner that pushes `tasks` and pops them, against one thief that tries `attempts` times, with
+/// at most so many preemptions.
 /// Returns how many executions loom ran.
 fn one_thief<M: Memory>(tasks: u64, attempts: usize, preemptions: usize) -> usize {
     let executions = StdArc::new(Count::new(0));
@@ -95,8 +95,8 @@ fn two_tasks_one_thief() {
     assert!(executions > 50, "the model covered {executions} executions only");
 }
 
-/// The must-fail case: the owner's compare-and-swap is a load and a store: the split deque without its locked instruction, which
-/// is its fence.
+/// The must-fail case: the owner's compare-and-swap is a load and a store: the split deque without
+/// its locked instruction, which is its fence.
 #[derive(Clone, Copy)]
 struct Unlocked;
 

@@ -1,5 +1,5 @@
-//! The queues with a lock, and two thieves: while one has raised `head` over a task that it may still
-//! leave, the other must not say that the queue is empty.
+//! The queues with a lock, and two thieves: while one has raised `head` over a task that it may
+//! still leave, the other must not say that the queue is empty.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 #![forbid(unsafe_code)]
@@ -9,7 +9,8 @@ use std::num::NonZeroU64;
 use poach_check::{Config, Verdict};
 use poach_models::{Algorithm, Policy, Scenario, check};
 
-/// Two tasks, which the owner and two thieves with one attempt each empty together; every execution.
+/// Two tasks, which the owner and two thieves with one attempt each empty together; every
+/// execution.
 fn linearizable(algorithm: Algorithm, policy: Policy, tasks: u32) {
     let scenario = Scenario::drain(tasks, 1, 2, 1);
     let report = check(algorithm, policy, &scenario, &Config::bounded(1, true));

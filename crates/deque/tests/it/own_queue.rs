@@ -1,4 +1,5 @@
-//! A thief that steals half of a queue into that very queue: nothing is lost, and nobody waits for himself.
+//! A thief that steals half of a queue into that very queue: nothing is lost, and nobody waits for
+//! himself.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,6 @@
-//! What safe code can do with this crate: every public constructor, the methods that need no trait in scope, and traits
-//! of one's own. What it cannot write stands in the crate's module `compile_fail`.
+//! What safe code can do with this crate: every public constructor, the methods that need no trait
+//! in scope, and traits of one's own. What it cannot write stands in the crate's module
+//! `compile_fail`.
 
 #![forbid(unsafe_code)]
 
@@ -178,7 +179,8 @@ fn capacities_that_cannot_be_had_are_refused() {
     }
 }
 
-/// Indices may begin anywhere, also where they soon wrap around: a queue that was made so is a queue like any other.
+/// Indices may begin anywhere, also where they soon wrap around: a queue that was made so is a
+/// queue like any other.
 #[test]
 fn queues_that_begin_at_any_index() {
     fn all<O: Owner<u64>>(queue: &O) {
@@ -270,7 +272,8 @@ fn a_steal_of_the_crossbeam_face_says_what_it_is() {
     assert!(Steal::<u8>::Retry.is_retry());
 }
 
-/// A context that calls back stands in `tests/it/split_context.rs`; here one that answers as it likes.
+/// A context that calls back stands in `tests/it/split_context.rs`; here one that answers as it
+/// likes.
 #[test]
 fn a_context_of_any_answers() {
     use poach_deque::split::Split;
@@ -345,8 +348,8 @@ fn bounds_are_numbers() {
     assert_eq!((bounds.tail(), bounds.shared()), (5, 0));
 }
 
-/// Traits of one's own: an owner and a thief that say what they like. A queue's thief that is told to steal half
-/// into one loses no task by it but those that it is given and drops.
+/// Traits of one's own: an owner and a thief that say what they like. A queue's thief that is told
+/// to steal half into one loses no task by it but those that it is given and drops.
 #[test]
 fn an_owner_that_lies() {
     #[expect(clippy::vec_box, reason = "a box that comes twice is freed twice")]

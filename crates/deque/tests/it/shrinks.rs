@@ -1,4 +1,5 @@
-//! A thief that sleeps over a task that it has claimed: the ring grows meanwhile, and shrinks afterwards to what tasks have needed.
+//! A thief that sleeps over a task that it has claimed: the ring grows meanwhile, and shrinks
+//! afterwards to what tasks have needed.
 
 // Its memory is the machine's in other words, of which Miri would say the same.
 #![cfg(not(miri))]
@@ -29,8 +30,9 @@ fn taken<O: Owner<usize>>(owner: &O, thief: &O::Thief) -> usize {
     }
 }
 
-/// A thief of a queue that `make` made with room for eight is stopped before each of its first loads in turn, while the owner has a few tasks
-/// at a time. Of some queues one stop is with a task that the thief has claimed and not finished: the ring then grows.
+/// A thief of a queue that `make` made with room for eight is stopped before each of its first
+/// loads in turn, while the owner has a few tasks at a time. Of some queues one stop is with a task
+/// that the thief has claimed and not finished: the ring then grows.
 fn sleeps<O>(what: &str, make: impl Fn() -> O, capacity: fn(&O) -> usize)
 where
     O: Owner<usize> + 'static,
@@ -58,7 +60,8 @@ where
         });
         let task = taken(&*owner, &first);
         sum.set(sum.get() + task);
-        // In case it has fewer loads than that: what has not been done is not done by the loads below.
+        // In case it has fewer loads than that: what has not been done is not done by the loads
+        // below.
         before(Kind::Load, u32::MAX, || {});
         largest = largest.max(grown.get());
         for _ in 0..64 {

@@ -77,7 +77,8 @@ fn the_owner_takes_back_what_it_shared() {
     assert_eq!(owner.thief().steal(), Steal::Empty);
 }
 
-/// 32-bit indices wrap within the word that thieves swap, and within the ring, while tasks are stolen.
+/// 32-bit indices wrap within the word that thieves swap, and within the ring, while tasks are
+/// stolen.
 #[test]
 fn indices_wrap_around() {
     let start = u64::from(u32::MAX) - 99;

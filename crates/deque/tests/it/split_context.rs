@@ -1,4 +1,5 @@
-//! A split deque's context may use the deque whose call it is in: no task is lost or comes out twice.
+//! A split deque's context may use the deque whose call it is in: no task is lost or comes out
+//! twice.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! A thief of a split deque that finds nothing shared waits a little and looks again, before it asks.
+//! A thief of a split deque that finds nothing shared waits a little and looks again, before it
+//! asks.
 
 use std::rc::Rc;
 

@@ -1,4 +1,5 @@
-//! What the documentation of st3 promises, through the face that has its names; each test for both flavours.
+//! What the documentation of st3 promises, through the face that has its names; each test for both
+//! flavours.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! A million tasks through each queue and policy, with one to four thieves: each comes out exactly once,
-//! as the ids of all that anyone took must show (at least once, from an idempotent queue).
+//! A million tasks through each queue and policy, with one to four thieves: each comes out exactly
+//! once, as the ids of all that anyone took must show (at least once, from an idempotent queue).
 
 use poach_deque::{
     AsymmetricCl, Biased, BwosFifo, BwosLifo, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo,
@@ -12,7 +12,8 @@ use poach_memory::{Asymmetric, Machine, Unbounded};
 use crate::storage::EvenBeside;
 use crate::suite;
 
-/// Tasks for each number of thieves. Under a sanitizer or an interpreter each costs a hundred times more.
+/// Tasks for each number of thieves. Under a sanitizer or an interpreter each costs a hundred times
+/// more.
 fn tasks() -> u64 {
     if cfg!(miri) { 300 } else { 250_000 }
 }
@@ -100,7 +101,8 @@ mod bounded {
 
     /// What this processor's maker documents, or more than any documents.
     fn delta() -> Delta {
-        // SAFETY: where `cpuid` shows a processor of the table these tests run on one, or on none that holds back more.
+        // SAFETY: where `cpuid` shows a processor of the table these tests run on one, or on none
+        // that holds back more.
         let documented = unsafe { Delta::documented(0) };
         // SAFETY: more than any processor of the table is known to hold back.
         documented.unwrap_or_else(|_| unsafe { Delta::ample(0) })

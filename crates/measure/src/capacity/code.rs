@@ -1,4 +1,5 @@
-//! The probe's machine code: written by an assembler at run time, since its length is what is varied.
+//! The probe's machine code: written by an assembler at run time, since its length is what is
+//! varied.
 //!
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, Figure 6.
 //!
@@ -11,10 +12,11 @@
 //!          jnz repeat
 //! ```
 //!
-//! Square roots touch no memory, have a latency of a dozen cycles or more on every x86-64, and so take
-//! few entries of the reorder buffer for the time they last; integer multiplications would fill it
-//! before the store buffer is full. The chain goes on from one repeat to the next, so the time of a
-//! repeat is the chain's, unless stores that find no entry keep the next chain out of the pipeline.
+//! Square roots touch no memory, have a latency of a dozen cycles or more on every x86-64, and so
+//! take few entries of the reorder buffer for the time they last; integer multiplications would
+//! fill it before the store buffer is full. The chain goes on from one repeat to the next, so the
+//! time of a repeat is the chain's, unless stores that find no entry keep the next chain out of the
+//! pipeline.
 //!
 //! Behind a store that misses ([`Probe::behind`]), each repeat begins with
 //!
@@ -76,9 +78,9 @@ impl Probe {
     pub(super) fn run(&self, buffer: &mut [u64], repeats: u64) {
         assert!(size_of_val(buffer) >= self.reach, "the probe's buffer is shorter than its reach");
         let entry = self.mapping.start.cast_const();
-        // SAFETY: `entry` is the start of the code of `assemble`, which follows the System V calling
-        // convention, takes a pointer and a count, and returns nothing; the pages are executable and
-        // stay mapped as long as `self`.
+        // SAFETY: `entry` is the start of the code of `assemble`, which follows the System V
+        // calling convention, takes a pointer and a count, and returns nothing; the pages
+        // are executable and stay mapped as long as `self`.
         let probe = unsafe {
             core::mem::transmute::<*const c_void, unsafe extern "sysv64" fn(*mut u64, u64)>(entry)
         };
@@ -99,7 +101,8 @@ fn offset(pattern: Pattern, store: usize) -> usize {
 
 /// The code; `None` if a store or the loop's beginning is farther away than an instruction can say.
 fn assemble(pattern: Pattern, run: usize, chain: usize, missing: Option<usize>) -> Option<Vec<u8>> {
-    // 3 converges on 1 within the warm-up's first repeats, and a root of 1 takes the same time ever after.
+    // 3 converges on 1 within the warm-up's first repeats, and a root of 1 takes the same time ever
+    // after.
     let mut code = vec![0xb8, 3, 0, 0, 0]; // mov eax, 3
     code.extend([0xf2, 0x0f, 0x2a, 0xc0]); // cvtsi2sd xmm0, eax
     let repeat = code.len();
@@ -137,7 +140,8 @@ fn store(code: &mut Vec<u8>, offset: usize) -> Option<()> {
     behind_rdi(code, 6, offset)
 }
 
-/// The operand `[rdi + offset]` beside the register, or the part of the opcode, of this number: in as few bytes as can be.
+/// The operand `[rdi + offset]` beside the register, or the part of the opcode, of this number: in
+/// as few bytes as can be.
 fn behind_rdi(code: &mut Vec<u8>, register: u8, offset: usize) -> Option<()> {
     const RDI: u8 = 7;
     let offset = i32::try_from(offset).ok()?;
@@ -164,7 +168,8 @@ impl Mapping {
         let refused = |error: rustix::io::Errno| CannotMeasure::Mapping(error.into());
         let length = code.len().next_multiple_of(rustix::param::page_size());
         let writable = ProtFlags::READ | ProtFlags::WRITE;
-        // SAFETY: the kernel chooses the address (null, and no MAP_FIXED), so no mapping is replaced.
+        // SAFETY: the kernel chooses the address (null, and no MAP_FIXED), so no mapping is
+        // replaced.
         let start = unsafe { mmap_anonymous(ptr::null_mut(), length, writable, MapFlags::PRIVATE) }
             .map_err(refused)?;
         let mapping = Mapping { start, length };
@@ -180,7 +185,8 @@ impl Mapping {
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the range is the mapping that `new` made, and nothing runs in it: `run` borrows it.
+        // SAFETY: the range is the mapping that `new` made, and nothing runs in it: `run` borrows
+        // it.
         let unmapped = unsafe { munmap(self.start, self.length) };
         debug_assert!(unmapped.is_ok(), "the probe's mapping could not be undone: {unmapped:?}");
     }

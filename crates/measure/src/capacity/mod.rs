@@ -5,10 +5,10 @@
 //!
 //! A run of stores alternates with a chain of dependent instructions that touch no memory and last
 //! long enough for the store buffer to drain. As long as a run finds entries for all its stores, it
-//! enters the pipeline under the last chain and costs nothing. The first store that finds none keeps the
-//! next chain waiting for the last one to retire, and the time jumps: the knee is at the capacity, for
-//! an entry is taken when a store enters the pipeline and no store of a run can leave the buffer before
-//! the chain in front of it has retired.
+//! enters the pipeline under the last chain and costs nothing. The first store that finds none
+//! keeps the next chain waiting for the last one to retire, and the time jumps: the knee is at the
+//! capacity, for an entry is taken when a store enters the pipeline and no store of a run can leave
+//! the buffer before the chain in front of it has retired.
 //!
 //! | pattern | stores to | asks |
 //! |---|---|---|
@@ -17,16 +17,17 @@
 //! | `one` | one address | whether stores to one address share an entry |
 //! | `none` | no memory: as many instructions of another kind | whether some other resource runs out first |
 //!
-//! *Behind a store that misses* ([`Behind`]). The capacity says how many stores there is room for that have
-//! not retired. Those that have may leave the buffer and wait further on for the cache, and they too are
-//! stores that a load overtakes. So a second probe begins each run with a store to a line that is in no
-//! cache. Everything behind it waits until the line is there: for total store order in sight of the other
-//! processors they may not come before it. The chain passes in that time, unless it stands behind stores that
-//! find no room any more. The knee is then at all the room that there is behind the one that misses, in the
-//! buffer and after it; stores that join there move it outward.
+//! *Behind a store that misses* ([`Behind`]). The capacity says how many stores there is room for
+//! that have not retired. Those that have may leave the buffer and wait further on for the cache,
+//! and they too are stores that a load overtakes. So a second probe begins each run with a store to
+//! a line that is in no cache. Everything behind it waits until the line is there: for total store
+//! order in sight of the other processors they may not come before it. The chain passes in that
+//! time, unless it stands behind stores that find no room any more. The knee is then at all the
+//! room that there is behind the one that misses, in the buffer and after it; stores that join
+//! there move it outward.
 //!
-//! Lengths and patterns are interleaved: a round takes one sample of each in a shuffled order, so that
-//! a noisy moment hits a length here and there and not a stretch of them.
+//! Lengths and patterns are interleaved: a round takes one sample of each in a shuffled order, so
+//! that a noisy moment hits a length here and there and not a stretch of them.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 mod code;
@@ -114,7 +115,8 @@ impl Plan {
 /// Sweeps of all patterns, and what they say.
 #[derive(Clone, Debug, Serialize)]
 pub struct Capacity {
-    /// The number of entries, if the sweep over distinct lines has a knee that the control has not.
+    /// The number of entries, if the sweep over distinct lines has a knee that the control has
+    /// not.
     pub entries: Option<u64>,
     /// Why there is no number.
     pub why_not: Option<String>,
@@ -236,7 +238,8 @@ impl std::error::Error for CannotMeasure {}
 ///
 /// # Errors
 ///
-/// [`CannotMeasure`] off x86-64 Linux, without executable pages, and for a plan that makes no sense.
+/// [`CannotMeasure`] off x86-64 Linux, without executable pages, and for a plan that makes no
+/// sense.
 pub fn measure(plan: Plan) -> Result<Capacity, CannotMeasure> {
     plan.check()?;
     let mut longest = plan.longest;
@@ -250,7 +253,8 @@ pub fn measure(plan: Plan) -> Result<Capacity, CannotMeasure> {
     once(Plan { longest, ..plan })
 }
 
-/// Measures the room behind a store that misses, on the processor that this thread runs on; bind it first.
+/// Measures the room behind a store that misses, on the processor that this thread runs on; bind it
+/// first.
 ///
 /// # Errors
 ///

@@ -13,7 +13,8 @@ use crate::place::bind;
 /// Barriers in a sample.
 const CALLS: u32 = 100;
 
-/// A barrier that takes so many times as long as one with nobody to interrupt has interrupted somebody.
+/// A barrier that takes so many times as long as one with nobody to interrupt has interrupted
+/// somebody.
 const INTERRUPTS: f64 = 1.5;
 
 /// What the barrier takes, alone and with somebody to interrupt.
@@ -51,8 +52,9 @@ pub(super) fn barrier(machine: &mut Description, pair: (usize, usize)) -> Result
             let (free, _) = rate(&|| thread::sleep(Duration::from_millis(1)));
             let (disturbed, took) = rate(&|| calls());
             let each = took / f64::from(CALLS);
-            // In some bursts the kernel interrupts nobody, though the other thread counts on: as many as half of them on our virtual machine. They say
-            // nothing of what an interrupt takes.
+            // In some bursts the kernel interrupts nobody, though the other thread counts on: as
+            // many as half of them on our virtual machine. They say nothing of what an
+            // interrupt takes.
             if each > INTERRUPTS * alone {
                 times.push(each);
                 losses.push((1.0 - disturbed / free).max(0.0) * each);
@@ -71,7 +73,8 @@ pub(super) fn barrier(machine: &mut Description, pair: (usize, usize)) -> Result
     Ok(())
 }
 
-/// What it takes to wake a thread that has slept for a while, to the caller and until the thread runs.
+/// What it takes to wake a thread that has slept for a while, to the caller and until the thread
+/// runs.
 pub(super) fn wakes(pair: (usize, usize)) -> Result<Threads> {
     /// How long the caller leaves the other asleep.
     const ASLEEP: Duration = Duration::from_millis(1);

@@ -7,8 +7,9 @@
 //! | LB | `r = x; y = 1` beside `s = y; x = 1` | both loads may see stores that come after them |
 //! | IRIW | two writers, two readers | the readers may see the two stores in different orders |
 //!
-//! On total store order only SB's outcome is allowed. The shared words are accessed relaxed, so what
-//! the compiler makes of them is plain loads and stores; it is kept from reordering by its own fence.
+//! On total store order only SB's outcome is allowed. The shared words are accessed relaxed, so
+//! what the compiler makes of them is plain loads and stores; it is kept from reordering by its own
+//! fence.
 
 use std::sync::{Barrier, PoisonError, RwLock};
 use std::thread;
@@ -156,8 +157,8 @@ const TESTS: [Test; 4] = [
 /// Runs of a batch: each has its own words.
 const BATCH: usize = 1 << 12;
 
-/// Runs each test at least `runs` times, its threads bound in turn to `processors` (or not at all, if
-/// there are none).
+/// Runs each test at least `runs` times, its threads bound in turn to `processors` (or not at all,
+/// if there are none).
 ///
 /// # Errors
 ///
@@ -182,7 +183,8 @@ fn one(test: &Test, runs: u64, processors: &[usize]) -> Result<Counts, CannotTes
             .map(|(at, role)| {
                 let processor = (!processors.is_empty()).then(|| processors[at % processors.len()]);
                 scope.spawn(move || {
-                    // One that cannot be bound keeps the others company, or they would wait for ever.
+                    // One that cannot be bound keeps the others company, or they would wait for
+                    // ever.
                     let bound = processor.map_or(Ok(()), place::bind);
                     let mut read = Vec::with_capacity(BATCH * batches as usize);
                     for _ in 0..batches {

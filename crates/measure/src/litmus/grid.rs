@@ -3,17 +3,18 @@
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 7.3,
 //! Figure 8.
 //!
-//! A thief with margin `delta` takes a task that the worker takes too only if `delta + 1` stores of `tail`
-//! are hidden from it: those of the task and of `delta` above it. If `d` tasks are taken twice in a round,
-//! `delta + d` are hidden when the thief takes the last of them, for the store of the first, lowest one is
-//! hidden still. With `L` stores between any two of them that is `(delta + d - 1) (L + 1) + 1` stores. So a
-//! violation shows a bound of at least that, and the smallest bound consistent with what was seen is the
-//! greatest such number. A small delta, whose violations are frequent, shows as much as one at the
-//! boundary, whose violations are rare.
+//! A thief with margin `delta` takes a task that the worker takes too only if `delta + 1` stores of
+//! `tail` are hidden from it: those of the task and of `delta` above it. If `d` tasks are taken
+//! twice in a round, `delta + d` are hidden when the thief takes the last of them, for the store of
+//! the first, lowest one is hidden still. With `L` stores between any two of them that is `(delta +
+//! d - 1) (L + 1) + 1` stores. So a violation shows a bound of at least that, and the smallest
+//! bound consistent with what was seen is the greatest such number. A small delta, whose violations
+//! are frequent, shows as much as one at the boundary, whose violations are rare.
 //!
-//! `L = 0` is left out of it: stores to one address in a row may leave as one entry. Stores to one line do
-//! so too on their way from the store buffer to the cache, where `L` stores then take one entry; what they
-//! show is the number of such entries, if the buffer's capacity is known ([`hidden_pops`]).
+//! `L = 0` is left out of it: stores to one address in a row may leave as one entry. Stores to one
+//! line do so too on their way from the store buffer to the cache, where `L` stores then take one
+//! entry; what they show is the number of such entries, if the buffer's capacity is known
+//! ([`hidden_pops`]).
 
 use poach_memory::delta::{EGRESS, hidden_pops};
 use serde::{Deserialize, Serialize};
@@ -37,8 +38,8 @@ impl Observation {
         self.outcome.incorrect > 0
     }
 
-    /// Pops that were hidden from the thief, in the round with the most tasks taken twice; 0 without a
-    /// violation.
+    /// Pops that were hidden from the thief, in the round with the most tasks taken twice; 0
+    /// without a violation.
     pub fn hidden(&self) -> u64 {
         if self.violated() { self.point.delta + self.outcome.largest_duplicate.max(1) } else { 0 }
     }
@@ -74,7 +75,8 @@ pub struct Column {
     pub stores: u64,
     /// Where they went.
     pub target: Target,
-    /// The delta that the bound makes safe: the one that is known of the processor or was seen, whichever is greater.
+    /// The delta that the bound makes safe: the one that is known of the processor or was seen,
+    /// whichever is greater.
     pub predicted: u64,
     /// The delta that the paper's bound makes safe, one more store than the buffer has entries.
     pub by_capacity: u64,
@@ -93,7 +95,8 @@ pub fn smallest_bound(seen: &[Observation], capacity: Option<u64>) -> Option<u64
     seen.iter().filter_map(|o| o.shows(capacity)).max()
 }
 
-/// The delta that a bound of `bound` makes safe with `stores` stores to distinct lines between pops.
+/// The delta that a bound of `bound` makes safe with `stores` stores to distinct lines between
+/// pops.
 pub fn safe_delta(bound: u64, stores: u64) -> u64 {
     bound.div_ceil(stores + 1)
 }
@@ -131,11 +134,12 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
     columns
 }
 
-/// The points to test for a store buffer of `capacity` entries, or of a bound that is one more than this.
+/// The points to test for a store buffer of `capacity` entries, or of a bound that is one more than
+/// this.
 ///
-/// A few below the boundary, and each one near it; they go beyond the boundary of `capacity + 1` by a few, to
-/// see a bound that is greater. `every` asks for each delta up to it; those that add little come last then,
-/// for who cuts it short.
+/// A few below the boundary, and each one near it; they go beyond the boundary of `capacity + 1` by
+/// a few, to see a bound that is greater. `every` asks for each delta up to it; those that add
+/// little come last then, for who cuts it short.
 pub fn points(capacity: u64, every: bool) -> Vec<Point> {
     let mut points = Vec::new();
     let mut rest = Vec::new();

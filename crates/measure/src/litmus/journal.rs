@@ -1,9 +1,9 @@
-//! The points of a grid that were done, in a file, so that one that takes hours can be cut short and taken
-//! up again.
+//! The points of a grid that were done, in a file, so that one that takes hours can be cut short
+//! and taken up again.
 //!
-//! The file is lines of JSON: first the [`Plan`], then an [`Entry`] for each point, written at once when
-//! the point is done. A process that is ended in the midst of a line leaves a line without its end, which
-//! the next one takes away.
+//! The file is lines of JSON: first the [`Plan`], then an [`Entry`] for each point, written at once
+//! when the point is done. A process that is ended in the midst of a line leaves a line without its
+//! end, which the next one takes away.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};

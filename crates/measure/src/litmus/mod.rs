@@ -4,8 +4,8 @@
 //!   Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, Figure 9).
 //! - [`grid`]: what the outcomes say about the bound (Figure 8).
 //! - [`journal`]: the points that were done, for a grid that takes hours.
-//! - [`classic`]: store buffering, message passing, load buffering, and independent reads of independent
-//!   writes.
+//! - [`classic`]: store buffering, message passing, load buffering, and independent reads of
+//!   independent writes.
 //! - [`soak`]: the queue in use, with a bound from a profile.
 
 pub mod classic;

@@ -3,21 +3,22 @@
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 7.3,
 //! Figure 9.
 //!
-//! A round begins with 512 tasks in a queue whose thieves keep `delta` away from what they see of the
-//! owner. The worker pops and makes `L` stores, until the queue is empty; the thief steals until it
-//! aborts. If a thief can miss more than `delta` of the worker's pops, both take the same tasks.
+//! A round begins with 512 tasks in a queue whose thieves keep `delta` away from what they see of
+//! the owner. The worker pops and makes `L` stores, until the queue is empty; the thief steals
+//! until it aborts. If a thief can miss more than `delta` of the worker's pops, both take the same
+//! tasks.
 //!
-//! The queue is the one that ships, on the memory that ships. What it counts on is the number of stores
-//! between two stores of `tail`, so the worker makes no other store: its counters are in registers, and
-//! so is the queue's private copy of `tail` (`drain` owns the queue, and nothing else knows where it
-//! is).
+//! The queue is the one that ships, on the memory that ships. What it counts on is the number of
+//! stores between two stores of `tail`, so the worker makes no other store: its counters are in
+//! registers, and so is the queue's private copy of `tail` (`drain` owns the queue, and nothing
+//! else knows where it is).
 //!
-//! *Counting.* The worker takes the highest index that is left and the thief the lowest, so each has
-//! taken a stretch, and the sum of the tasks' numbers shows that it has. What both stretches cover was
-//! taken twice; what neither does was lost.
+//! *Counting.* The worker takes the highest index that is left and the thief the lowest, so each
+//! has taken a stretch, and the sum of the tasks' numbers shows that it has. What both stretches
+//! cover was taken twice; what neither does was lost.
 //!
-//! *After a violation* the queue's `head` is above its `tail`. The worker pushes as many tasks as were
-//! taken twice, which makes it an empty queue again, and goes on with a new one.
+//! *After a violation* the queue's `head` is above its `tail`. The worker pushes as many tasks as
+//! were taken twice, which makes it an empty queue again, and goes on with a new one.
 
 use core::fmt;
 use core::mem::ManuallyDrop;
@@ -304,7 +305,8 @@ impl Drop for Over<'_> {
 ///
 /// # Errors
 ///
-/// [`CannotTest`] if a thread cannot be bound or started, or this is no machine with total store order.
+/// [`CannotTest`] if a thread cannot be bound or started, or this is no machine with total store
+/// order.
 pub fn run(
     point: Point,
     rounds: u64,

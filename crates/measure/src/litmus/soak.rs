@@ -1,8 +1,8 @@
 //! The FF-THE queue in use with a given bound, and every task counted.
 //!
 //! Rounds of [`program`](super::program) with no store of the worker's own: the queue makes the one
-//! between its pops itself, as it does for a client that promises none. So this is the queue as a program
-//! uses it, where the grid is the queue as an instrument.
+//! between its pops itself, as it does for a client that promises none. So this is the queue as a
+//! program uses it, where the grid is the queue as an instrument.
 
 use core::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;

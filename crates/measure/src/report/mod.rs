@@ -34,7 +34,8 @@ pub struct Host {
     pub virtual_machine: bool,
     /// The capacity that the maker documents, with the core's name.
     pub documented: Option<(u64, String)>,
-    /// The bound that was seen on others of its kind before, and rests on enough rounds to be used.
+    /// The bound that was seen on others of its kind before, and rests on enough rounds to be
+    /// used.
     pub seen_before: Option<u64>,
 }
 
@@ -97,8 +98,8 @@ pub struct Document {
     pub host: Host,
     /// Entries of the store buffer, if they could be measured.
     pub capacity: Option<u64>,
-    /// The smallest reordering bound consistent with everything seen, if there is a capacity and it was
-    /// looked for.
+    /// The smallest reordering bound consistent with everything seen, if there is a capacity and
+    /// it was looked for.
     pub bound: Option<u64>,
     /// The least bound that the violations alone show.
     pub shown: Option<u64>,
@@ -161,8 +162,8 @@ impl Document {
         let shown = grid::smallest_bound(&points, capacity);
         let supposed = capacity.map(|capacity| capacity + 1);
         let held = sweeps.as_ref().and_then(|sweeps| sweeps.behind.as_ref()?.held());
-        // What was seen on others of its kind counts too: the worker and the thief find little on a machine
-        // that is busy with something else.
+        // What was seen on others of its kind counts too: the worker and the thief find little on a
+        // machine that is busy with something else.
         let least = [shown, held, host.seen_before].into_iter().flatten().max().unwrap_or(0);
         let looked = !litmus.is_empty() || held.is_some();
         let bound = supposed.filter(|_| looked).map(|supposed| supposed.max(least));
@@ -295,8 +296,8 @@ impl Document {
         self.host.seen_before.is_some_and(|before| self.shown.max(self.held) > Some(before))
     }
 
-    /// Whether all is as it should be: a capacity, equal to the documented one, a bound that was seen and
-    /// does not exceed the table's, and nothing that total store order forbids.
+    /// Whether all is as it should be: a capacity, equal to the documented one, a bound that was
+    /// seen and does not exceed the table's, and nothing that total store order forbids.
     pub fn well(&self) -> bool {
         let capacity = self.sweeps.as_ref().is_none_or(|sweeps| match &self.host.documented {
             Some((documented, _)) => sweeps.entries == Some(*documented),

@@ -1,14 +1,15 @@
 //! How many stores a program makes between two pops, at least: the `x` of delta.
 //!
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 4,
-//! "Determining delta": a weighted shortest path from `take()` to itself over the control-flow graph.
+//! "Determining delta": a weighted shortest path from `take()` to itself over the control-flow
+//! graph.
 //!
-//! The graph is that of all functions of the program together. A node is an instruction, its weight the
-//! stores that it makes for certain: operands in memory that it writes, and what `push` and `call`
-//! write to the stack; a conditional write counts nothing. A direct call leads into the function called,
-//! a return to the instruction after every direct call of it: more ways than the program has, so the
-//! shortest one is a lower bound still. The search starts after each call of the queue's function and
-//! ends at the next one; what the function itself stores is not counted.
+//! The graph is that of all functions of the program together. A node is an instruction, its weight
+//! the stores that it makes for certain: operands in memory that it writes, and what `push` and
+//! `call` write to the stack; a conditional write counts nothing. A direct call leads into the
+//! function called, a return to the instruction after every direct call of it: more ways than the
+//! program has, so the shortest one is a lower bound still. The search starts after each call of
+//! the queue's function and ends at the next one; what the function itself stores is not counted.
 //!
 //! What cannot be known stores nothing, and may do two things:
 //!
@@ -18,8 +19,8 @@
 //! | a jump through a pointer | goes to a block of its function, or returns from it | may pop at once |
 //! | a return to callers that are not known | is not followed | may pop at once |
 //!
-//! So `Certain` is a lower bound whatever the program does; `Likely` is one if the pops of a thread are
-//! all made by what is seen.
+//! So `Certain` is a lower bound whatever the program does; `Likely` is one if the pops of a thread
+//! are all made by what is seen.
 
 mod flow;
 mod program;
@@ -89,8 +90,8 @@ pub struct Stores {
     pub certain: Option<Way>,
     /// The way with the fewest stores where unknown calls return and do not pop.
     pub likely: Option<Way>,
-    /// Calls out of the program or through pointers that the search for `likely` met: each counted as
-    /// no store.
+    /// Calls out of the program or through pointers that the search for `likely` met: each counted
+    /// as no store.
     pub unknown_calls: usize,
     /// Jumps through pointers that it met: each counted as no store.
     pub indirect_jumps: usize,
@@ -156,8 +157,8 @@ impl std::error::Error for CannotAnalyse {}
 
 /// Finds the ways from one call of the function `name` to the next with the fewest stores.
 ///
-/// `name` is a symbol's name, or the end of a Rust path (`The::pop`, `pop`). Takes time and memory in
-/// proportion to the program's code.
+/// `name` is a symbol's name, or the end of a Rust path (`The::pop`, `pop`). Takes time and memory
+/// in proportion to the program's code.
 ///
 /// # Errors
 ///

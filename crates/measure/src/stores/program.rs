@@ -20,8 +20,8 @@ pub(super) struct Function {
     /// The first of its instructions, and the one after its last.
     pub(super) first: usize,
     pub(super) last: usize,
-    /// Whether something other than a direct call knows its address, so that it may have callers that
-    /// are not seen.
+    /// Whether something other than a direct call knows its address, so that it may have callers
+    /// that are not seen.
     pub(super) address_taken: bool,
 }
 
@@ -147,7 +147,8 @@ impl Program {
         let near = |function: &&Function| !last.is_empty() && function.name.contains(last);
         let mut near: Vec<&str> =
             self.functions.iter().filter(near).map(|function| function.name.as_str()).collect();
-        // Another type's function of that name is likelier meant than one whose path has the letters.
+        // Another type's function of that name is likelier meant than one whose path has the
+        // letters.
         near.sort_by_key(|full| full.rsplit("::").next() != Some(last));
         near.truncate(5);
         Err(CannotAnalyse::NoSuchFunction {

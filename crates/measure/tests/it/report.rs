@@ -25,8 +25,8 @@ fn sweeps(entries: usize) -> Capacity {
     Capacity::conclude(Pattern::ALL.into_iter().zip(slopes).map(|(p, s)| of(p, s)).collect())
 }
 
-/// What the same processor does behind a store that misses: there is room for so many, and for more of
-/// those that join.
+/// What the same processor does behind a store that misses: there is room for so many, and for more
+/// of those that join.
 fn behind(stores: usize) -> Behind {
     let of = |pattern, end: usize| {
         let time = |length: usize| if length > end { 461.0 } else { 328.0 };

@@ -1,5 +1,5 @@
-//! What safe code can ask of a measurement, with plans, points and documents that make no sense: an error, a number or a
-//! sentence, and no run of machine code outside of its buffer.
+//! What safe code can ask of a measurement, with plans, points and documents that make no sense: an
+//! error, a number or a sentence, and no run of machine code outside of its buffer.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,6 @@
-//! Which fences the two sides of [`Asymmetric`] use, with a process-wide barrier and without one: no model tells an owner's light
-//! fence from a full one where the other side's is process-wide, and none has a light one that is weaker where there is no barrier.
+//! Which fences the two sides of [`Asymmetric`] use, with a process-wide barrier and without one:
+//! no model tells an owner's light fence from a full one where the other side's is process-wide,
+//! and none has a light one that is weaker where there is no barrier.
 
 use std::cell::Cell;
 

@@ -1,5 +1,5 @@
-//! What safe code can make of this crate: every public constructor and trait that it reaches, and what they come to.
-//! What it cannot write stands in the crate's module `compile_fail`.
+//! What safe code can make of this crate: every public constructor and trait that it reaches, and
+//! what they come to. What it cannot write stands in the crate's module `compile_fail`.
 
 #![forbid(unsafe_code)]
 
@@ -18,7 +18,8 @@ use poach_memory::{
     Unbounded, membarrier,
 };
 
-/// The only bound that safe code gets is the one that the crate vouches for, and the queue makes its store itself.
+/// The only bound that safe code gets is the one that the crate vouches for, and the queue makes
+/// its store itself.
 #[test]
 fn a_bound_is_the_crates_own_or_none() {
     match Delta::for_this_processor() {

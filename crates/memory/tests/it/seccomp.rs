@@ -1,4 +1,5 @@
-//! What becomes of the process-wide barrier when the kernel answers one thread otherwise than another.
+//! What becomes of the process-wide barrier when the kernel answers one thread otherwise than
+//! another.
 // Miri and the feature `portable` have no such barrier.
 #![cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
 
@@ -8,8 +9,8 @@ use poach_memory::membarrier::{self, Unavailable};
 
 use crate::filtered::{Answer, assert_aborted, case, filter, run_alone};
 
-/// A thread whose filter refuses the call is held in it until another thread has been granted it: it takes the
-/// other's answer, and everybody's stays that.
+/// A thread whose filter refuses the call is held in it until another thread has been granted it:
+/// it takes the other's answer, and everybody's stays that.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_refusal_does_not_replace_an_answer() {
@@ -23,7 +24,8 @@ fn a_refusal_does_not_replace_an_answer() {
         while !GRANTED.load(Ordering::SeqCst) {
             core::hint::spin_loop();
         }
-        // SAFETY: the kernel gives a handler made with `SA_SIGINFO` a `ucontext_t`, which is the handler's to change.
+        // SAFETY: the kernel gives a handler made with `SA_SIGINFO` a `ucontext_t`, which is the
+        // handler's to change.
         let context = unsafe { &mut *context.cast::<libc::ucontext_t>() };
         context.uc_mcontext.gregs[libc::REG_RAX as usize] = i64::from(-libc::EPERM);
     }

@@ -1,4 +1,5 @@
-//! The machine's memory, which tells a test of each access before it comes: for the tests of queues and of pools.
+//! The machine's memory, which tells a test of each access before it comes: for the tests of queues
+//! and of pools.
 
 use core::marker::PhantomData;
 
@@ -20,7 +21,8 @@ pub(crate) trait Watcher: Send + Sync + 'static {
     fn before(kind: Kind);
 }
 
-/// The machine's memory, with [`Watcher::before`] before each access of a word or pointer and each fence but a light one.
+/// The machine's memory, with [`Watcher::before`] before each access of a word or pointer and each
+/// fence but a light one.
 pub(crate) struct Watched<W>(PhantomData<W>);
 
 // SAFETY: the machine's; what a watcher does stands before the accesses.

@@ -1,4 +1,5 @@
-//! Every ordering and fence of the queues and pools, played weaker than it is written, and which of them a scene refutes.
+//! Every ordering and fence of the queues and pools, played weaker than it is written, and which of
+//! them a scene refutes.
 //!
 //! ```console
 //! $ cargo run --release -p poach-models --example orderings              # all of them
@@ -7,8 +8,8 @@
 //! $ cargo run --release -p poach-models --example orderings --short fifo  # the first search alone, of four seconds a scene
 //! ```
 //!
-//! Each is tried in a process of its own, since what is weakened may be undefined behaviour. A survivor needs its argument in
-//! `crates/models/orderings.txt`; one without makes the run fail.
+//! Each is tried in a process of its own, since what is weakened may be undefined behaviour. A
+//! survivor needs its argument in `crates/models/orderings.txt`; one without makes the run fail.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -88,7 +89,8 @@ fn originals() -> ExitCode {
     if good { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// One weakening, in a process of its own: `file line column demand`, then the numbers of its scenes. Says which refutes it.
+/// One weakening, in a process of its own: `file line column demand`, then the numbers of its
+/// scenes. Says which refutes it.
 fn one(arguments: &[String], searches: &[Search]) -> ExitCode {
     let [file, line, column, demand, numbers @ ..] = arguments else { return ExitCode::FAILURE };
     let (Ok(line), Ok(column), Some(demand)) =

@@ -17,8 +17,8 @@ impl Sources {
         Sources { root: root.to_owned(), files: HashMap::new() }
     }
 
-    /// The file, what is weakened, and the text of the line, with its number among lines of this text: what does not change with
-    /// what stands elsewhere.
+    /// The file, what is weakened, and the text of the line, with its number among lines of this
+    /// text: what does not change with what stands elsewhere.
     pub(crate) fn key(&mut self, weakening: &Weakening) -> String {
         let Weakening { file, line, demand, .. } = weakening;
         let root = &self.root;

@@ -1,9 +1,10 @@
 //! The queues' own source with one bug each, which the model checker must find.
 //!
-//! [`table`] lists the bugs. The build script weaves all of them into one copy of the files of `poach-deque`,
-//! `poach-memory` and `poach-pool`; [`Mutant::run`] chooses one and explores it, and [`Mutant::original`] explores the
-//! copy with none chosen, in the same scene. A checker that cannot fail proves nothing: `tests/killed.rs` asks that
-//! every mutant is caught, in the way that the table says, and that no original is.
+//! [`table`] lists the bugs. The build script weaves all of them into one copy of the files of
+//! `poach-deque`, `poach-memory` and `poach-pool`; [`Mutant::run`] chooses one and explores it, and
+//! [`Mutant::original`] explores the copy with none chosen, in the same scene. A checker that
+//! cannot fail proves nothing: `tests/killed.rs` asks that every mutant is caught, in the way that
+//! the table says, and that no original is.
 
 use std::cell::Cell;
 
@@ -36,10 +37,12 @@ pub use table::{Caught, Mutant, Queue, Scene, mutants};
 /// Executions after which a mutant counts as not caught, where the scene has a bound.
 const MOST: u64 = 1_000_000;
 
-/// What a bounded policy needs on the machine of every run, with one store between two pops other than that of `tail`.
+/// What a bounded policy needs on the machine of every run, with one store between two pops other
+/// than that of `tail`.
 const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 
-// What the copies find at the root of their own crates, but for the shared modules that the build script copies.
+// What the copies find at the root of their own crates, but for the shared modules that the build
+// script copies.
 pub(crate) use crate::ring::CapacityError;
 #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
 pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
@@ -57,7 +60,8 @@ thread_local! {
     static CHOSEN: Cell<usize> = const { Cell::new(usize::MAX) };
 }
 
-/// Asked by each body of a function that a mutant changes. A model's threads are coroutines of one thread.
+/// Asked by each body of a function that a mutant changes. A model's threads are coroutines of one
+/// thread.
 pub(crate) fn chosen() -> usize {
     CHOSEN.get()
 }

@@ -7,9 +7,9 @@ use poach_memory::{Delta, StoreLoad};
 
 /// The bound of the machine of every run, for queues whose policy makes a store between two pops.
 pub(crate) fn filled(pops: NonZeroU64) -> Delta {
-    // SAFETY: two entries and the egress slot hide two pops that have a store between them; and the queues of this crate
-    // move numbers between coroutines, one of which runs at a time. A mutant that reckons a bound may break this, for the checker to
-    // say so.
+    // SAFETY: two entries and the egress slot hide two pops that have a store between them; and the
+    // queues of this crate move numbers between coroutines, one of which runs at a time. A
+    // mutant that reckons a bound may break this, for the checker to say so.
     unsafe { Delta::exactly(pops) }
 }
 
@@ -19,7 +19,8 @@ pub(crate) fn delta(pops: NonZeroU64) -> Delta {
     unsafe { filled(pops).without_fill() }
 }
 
-/// A series of pops of a split deque or of a copy of it, which ends with the first task: whether it took one.
+/// A series of pops of a split deque or of a copy of it, which ends with the first task: whether it
+/// took one.
 macro_rules! series {
     ($owner:expr) => {{
         let mut taken = false;
@@ -67,6 +68,7 @@ unsafe impl<P: Copied> StoreLoad<Simulated> for Policy<P> {
 
 /// The policy of consumers that are the model's threads of their numbers.
 pub(crate) fn displacing(thread: usize) -> Displacing {
-    // SAFETY: the scenes spawn a pool's consumers first, in the order of their numbers; and as in `delta`, their tasks are numbers.
+    // SAFETY: the scenes spawn a pool's consumers first, in the order of their numbers; and as in
+    // `delta`, their tasks are numbers.
     unsafe { Displacing::onto(thread) }
 }

@@ -105,8 +105,9 @@ impl Scene {
         !watch && !matches!(self, FedByTwo | HeadReturns)
     }
 
-    /// How far the search of an original goes, at least as far as one of these: a bound where there is more to see than
-    /// can be seen. The executions of such a scene have as many preemptions as its mutants need.
+    /// How far the search of an original goes, at least as far as one of these: a bound where there
+    /// is more to see than can be seen. The executions of such a scene have as many preemptions
+    /// as its mutants need.
     pub fn coverage(self) -> &'static [Coverage] {
         match self {
             Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],

@@ -7,7 +7,8 @@ use poach_models::matrix::{Case, Extent, cases};
 use poach_models::orderings::scenes;
 use poach_models::plays::Play;
 
-/// What a scene finds with one demand of a queue's left out: the one on the line that holds this text.
+/// What a scene finds with one demand of a queue's left out: the one on the line that holds this
+/// text.
 fn refuted(queue: &str, scene: &str, line: &str, demand: Demand) -> Option<Kind> {
     let scenes = scenes();
     let case = scenes.iter().find(|case| case.name == queue && case.scene == scene);

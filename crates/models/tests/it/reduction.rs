@@ -1,8 +1,9 @@
-//! The search that leaves out what differs in nothing says what the search says that leaves out less: on random scenes of
-//! the queues, with policies that are right and policies that are not.
+//! The search that leaves out what differs in nothing says what the search says that leaves out
+//! less: on random scenes of the queues, with policies that are right and policies that are not.
 //!
-//! Without states (`prune`) every history is followed to its end, whatever the thieves have forgotten and whatever the
-//! specification no longer tells apart. Without sleep sets and eager steps (`reduce`) every order is tried.
+//! Without states (`prune`) every history is followed to its end, whatever the thieves have
+//! forgotten and whatever the specification no longer tells apart. Without sleep sets and eager
+//! steps (`reduce`) every order is tried.
 
 use std::num::NonZeroU64;
 

@@ -1,4 +1,5 @@
-//! What safe code can ask of the models: queues that are kept, pools that cannot be had, scenarios of any numbers.
+//! What safe code can ask of the models: queues that are kept, pools that cannot be had, scenarios
+//! of any numbers.
 
 #![forbid(unsafe_code)]
 

@@ -1,4 +1,5 @@
-//! The queues under the memory model of C11: what the matrix has of them, and what a search without reductions says.
+//! The queues under the memory model of C11: what the matrix has of them, and what a search without
+//! reductions says.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! In a task of tokio: what begins on the calling thread has tokio's context there, and what runs on the pool's own threads has none,
-//! whatever the workers do just then.
+//! In a task of tokio: what begins on the calling thread has tokio's context there, and what runs
+//! on the pool's own threads has none, whatever the workers do just then.
 
 #![forbid(unsafe_code)]
 

@@ -4,8 +4,8 @@
 //! Bags*, SPAA 2011, as the SALSA paper evaluates it (section 6.2): producers and consumers are
 //! different threads, the list of chunks is a simpler one, and each consumer begins its search at a
 //! producer of its own. Every take is one compare-and-swap of a slot's state; a consumer searches a
-//! chunk slot by slot. No pool is any one consumer's: `consume` looks everywhere, and there is nothing
-//! left to steal.
+//! chunk slot by slot. No pool is any one consumer's: `consume` looks everywhere, and there is
+//! nothing left to steal.
 //!
 //! A list's chunks are oldest first. Only the first is taken from; when all its slots are taken its
 //! head moves on, by compare-and-swap, and the winner retires the chunk. A hazard pointer keeps a
@@ -13,17 +13,18 @@
 //!
 //! # Why `None` means empty
 //!
-//! [`policy`](crate::policy) has the argument, for which each list is one place, and the bag one pool. Slots
-//! are filled in order, and a consumer passes a slot only if it is taken. So the states of a chunk read, at any
-//! instant, *taken* to some slot, perhaps with *full* ones from the first of them on, and then *empty*; and a
-//! reader that comes to an empty slot and has seen none full has seen a list without tasks, at that
-//! instant. It looks for a next chunk last: if all slots are taken and there is none, the list is empty then. A
-//! take of slot k leaves the list without tasks only if slot k + 1 was not full; **it must be looked at before
-//! the take**, as in the paper: afterwards a task may have come, and nobody would hear that there was none.
+//! [`policy`](crate::policy) has the argument, for which each list is one place, and the bag one
+//! pool. Slots are filled in order, and a consumer passes a slot only if it is taken. So the states
+//! of a chunk read, at any instant, *taken* to some slot, perhaps with *full* ones from the first
+//! of them on, and then *empty*; and a reader that comes to an empty slot and has seen none full
+//! has seen a list without tasks, at that instant. It looks for a next chunk last: if all slots are
+//! taken and there is none, the list is empty then. A take of slot k leaves the list without tasks
+//! only if slot k + 1 was not full; **it must be looked at before the take**, as in the paper:
+//! afterwards a task may have come, and nobody would hear that there was none.
 //!
 //! *Lists that were left* are not looked at any more once they are empty and no later one is in use
-//! (`extent.rs`): a producer opens its list before it puts, so that whoever reads that there are fewer
-//! lists has seen this one without tasks, at that instant.
+//! (`extent.rs`): a producer opens its list before it puts, so that whoever reads that there are
+//! fewer lists has seen this one without tasks, at that instant.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -154,7 +155,8 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
         Self::with_retention(chunk_length, Retention::USUAL)
     }
 
-    /// A bag whose threads keep so many chunks before they free some; `None` where there is no memory.
+    /// A bag whose threads keep so many chunks before they free some; `None` where there is no
+    /// memory.
     ///
     /// # Panics
     ///
@@ -404,8 +406,8 @@ impl<T: Send, M: Memory> Search<T, M> {
             // Release: the new head was acquired. Only the winner retires the old one.
             let (release, relaxed) = (Ordering::AcqRel, Ordering::Relaxed);
             if list.head.compare_exchange(found, next, release, relaxed).is_ok() {
-                // SAFETY: from a box; the head has left it behind, so nobody finds it any more. This
-                // thread is done with it.
+                // SAFETY: from a box; the head has left it behind, so nobody finds it any more.
+                // This thread is done with it.
                 unsafe { core.domain.retire(&self.hazards, found) };
             }
         }

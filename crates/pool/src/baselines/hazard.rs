@@ -1,11 +1,11 @@
 //! Hazard pointers for the rivals' nodes: one thread looks at a node that another takes away.
 //!
 //! Source: Michael, *Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects*, IEEE TPDS
-//! 2004. A thread publishes which node it is about to look at, issues a full fence, and looks whether
-//! the node is still where it found it. Whoever has taken a node away issues a full fence before it
-//! looks for hazard pointers on it; so either it sees the pointer, or the other sees that the node is
-//! gone. Each operation of a rival pays for that, as it did in the paper's evaluation. (SALSA's own
-//! hazard pointers are for chunks that are never freed: see `salsa`.)
+//! 2004. A thread publishes which node it is about to look at, issues a full fence, and looks
+//! whether the node is still where it found it. Whoever has taken a node away issues a full fence
+//! before it looks for hazard pointers on it; so either it sees the pointer, or the other sees that
+//! the node is gone. Each operation of a rival pays for that, as it did in the paper's evaluation.
+//! (SALSA's own hazard pointers are for chunks that are never freed: see `salsa`.)
 
 use core::ptr::{self, NonNull};
 
@@ -16,8 +16,8 @@ use crate::registry::{Entries, MOST};
 /// Hazard pointers a thread has.
 const HAZARDS: usize = 2;
 
-/// How many retired nodes a thread keeps before it looks which of them can be freed. Any number is safe: more cost
-/// memory, fewer cost scans.
+/// How many retired nodes a thread keeps before it looks which of them can be freed. Any number is
+/// safe: more cost memory, fewer cost scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// For each hazard pointer of all threads.
@@ -51,7 +51,8 @@ impl<N, M: Memory> Drop for Record<N, M> {
             // SAFETY: `&mut self`: nobody else uses the cell.
             let retired = unsafe { &mut *retired };
             for node in retired.drain(..) {
-                // SAFETY: it came from a box, was retired once, and no thread is left to look at it.
+                // SAFETY: it came from a box, was retired once, and no thread is left to look at
+                // it.
                 drop(unsafe { Box::from_raw(node) });
             }
         });
@@ -205,7 +206,8 @@ mod tests {
         hazards: &Hazards<Dropped, Machine>,
         node: *mut Dropped,
     ) {
-        // SAFETY: from a box, found by nobody but those that the test has put a hazard pointer on it for, and retired once.
+        // SAFETY: from a box, found by nobody but those that the test has put a hazard pointer on
+        // it for, and retired once.
         unsafe { domain.retire(hazards, node) };
     }
 
@@ -293,8 +295,8 @@ mod tests {
             hazards.clear();
         }
 
-        /// One looks at two nodes, one after the other under the same hazard pointer; another takes the first away, or the second,
-        /// and frees it once nobody looks at it.
+        /// One looks at two nodes, one after the other under the same hazard pointer; another takes
+        /// the first away, or the second, and frees it once nobody looks at it.
         #[test]
         fn no_node_is_freed_under_who_looks_at_it() {
             for which in 0..2 {
@@ -321,8 +323,9 @@ mod tests {
             }
         }
 
-        /// A node is taken away, written anew once nobody looks at it, and put back: what an allocator does that gives the same place
-        /// again. Who has seen it before sees what is in it now.
+        /// A node is taken away, written anew once nobody looks at it, and put back: what an
+        /// allocator does that gives the same place again. Who has seen it before sees what
+        /// is in it now.
         #[test]
         fn who_finds_a_node_again_finds_what_is_in_it_now() {
             clean_on_both(|threads| {

@@ -2,13 +2,13 @@
 //!
 //! Source: the SALSA paper, section 6.2. What a single-consumer pool needs, a multi-producer,
 //! multi-consumer queue has: `consume` and `steal` are the same operation, on one's own pool or on
-//! another's. [`MsQueue`](crate::baselines::ws_msq) and [`Stack`](crate::baselines::ws_lifo) are the two; this is what
-//! they have in common.
+//! another's. [`MsQueue`](crate::baselines::ws_msq) and [`Stack`](crate::baselines::ws_lifo) are
+//! the two; this is what they have in common.
 //!
-//! *Pools that were left* are robbed by all, and not looked at any more once they are empty and no later one is in
-//! use ([`extent`](crate::extent)). A put may be about to go there meanwhile: each put looks, after it has linked
-//! its task, whether the pool is open, behind the cheap end of an asymmetric fence. A producer looks who is there
-//! once in [`TURN`] puts.
+//! *Pools that were left* are robbed by all, and not looked at any more once they are empty and no
+//! later one is in use ([`extent`](crate::extent)). A put may be about to go there meanwhile: each
+//! put looks, after it has linked its task, whether the pool is open, behind the cheap end of an
+//! asymmetric fence. A producer looks who is there once in [`TURN`] puts.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -47,8 +47,8 @@ pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
     #[allow(private_interfaces)]
     fn push(&self, hazards: &Hazards<Self::Node, M>, node: Box<Self::Node>);
 
-    /// A task. Counts its exchanges, and calls `announce` before it takes what may be the last: after it has
-    /// seen that task, and before the exchange, a Release, that takes it.
+    /// A task. Counts its exchanges, and calls `announce` before it takes what may be the last:
+    /// after it has seen that task, and before the exchange, a Release, that takes it.
     #[doc(hidden)]
     #[allow(private_interfaces)]
     fn pop(
@@ -116,7 +116,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
         Self::with_retention(Retention::USUAL)
     }
 
-    /// Pools whose threads keep so many nodes before they free some; `None` where there is no memory.
+    /// Pools whose threads keep so many nodes before they free some; `None` where there is no
+    /// memory.
     pub fn with_retention(retention: Retention) -> Option<Self> {
         let pools = Entries::new();
         pools.prepare(|_| Self::pool())?;
@@ -216,8 +217,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         self.number
     }
 
-    /// A shared queue is never full, but has no place once in [`TURN`] times, the first of them included, so that the
-    /// policy looks again which is the nearest.
+    /// A shared queue is never full, but has no place once in [`TURN`] times, the first of them
+    /// included, so that the policy looks again which is the nearest.
     fn prepare(&mut self, _pool: usize, grow: bool) -> bool {
         if grow {
             return true;
@@ -364,7 +365,8 @@ mod models {
     /// A place that the model tells a race of.
     type Place = <Simulated as Memory>::Cell<u32>;
 
-    /// A producer writes a place before it puts a task; who reads that a consumer has announced the task reads the place.
+    /// A producer writes a place before it puts a task; who reads that a consumer has announced the
+    /// task reads the place.
     #[test]
     fn who_reads_an_announcement_knows_what_its_consumer_saw() {
         let model = |threads: &mut Threads| {

@@ -2,9 +2,9 @@
 //!
 //! Source: Michael and Scott, *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent
 //! Queue Algorithms*, PODC 1996, with hazard pointers as in Michael's paper of 2004, figure 9. A
-//! linked list behind a dummy: whoever links a node to the last one has put it; whoever moves `head`
-//! to the next node has its task, and the old head is nobody's. The winner reads the task under a
-//! hazard pointer, for the node is the dummy now and may be left behind at any time.
+//! linked list behind a dummy: whoever links a node to the last one has put it; whoever moves
+//! `head` to the next node has its task, and the old head is nobody's. The winner reads the task
+//! under a hazard pointer, for the node is the dummy now and may be left behind at any time.
 //!
 //! `tail` may be one behind. Nobody moves `head` past it, so a put counts from when `tail` moves.
 
@@ -113,8 +113,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
                     self.tail.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed);
                 continue;
             }
-            // Before the exchange: after it another task may come, and nobody would hear that there was none.
-            // Relaxed: one that is seen there is there.
+            // Before the exchange: after it another task may come, and nobody would hear that there
+            // was none. Relaxed: one that is seen there is there.
             if next_node.next.load(Ordering::Relaxed).is_null() {
                 announce();
             }
@@ -123,8 +123,9 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
             {
                 let task = take::<T, M>(next_node);
                 hazards.clear();
-                // SAFETY: from a box in `new` or `push`; the head has left it behind, so nobody finds
-                // it any more, and only the winner of the exchange retires it.
+                // SAFETY: from a box in `new` or `push`; the head has left it behind, so nobody
+                // finds it any more, and only the winner of the exchange retires
+                // it.
                 unsafe { domain.retire(hazards, first) };
                 return Some(task);
             }

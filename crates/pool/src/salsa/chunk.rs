@@ -97,8 +97,8 @@ pub(super) struct Chunk<T, M: Memory> {
     slots: Box<[Slot<T, M>]>,
 }
 
-/// Words that are made by who needs one of them first, and do not change. A cell, for the models: who finds them must have heard of
-/// their making.
+/// Words that are made by who needs one of them first, and do not change. A cell, for the models:
+/// who finds them must have heard of their making.
 type More<M> = <M as Memory>::Cell<Vec<<M as Memory>::Word>>;
 
 /// The words, if they are there.
@@ -118,7 +118,8 @@ pub(super) type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
 // SAFETY: a chunk hands each task from the thread that put it to the one thread that takes it; its
 // words are `Sync`, and its cells are touched only as `salsa`'s module comment argues.
 unsafe impl<T: Send, M: Memory> Send for Chunk<T, M> {}
-// SAFETY: each task goes from one thread to one other; cells are touched only as `salsa`'s module comment argues.
+// SAFETY: each task goes from one thread to one other; cells are touched only as `salsa`'s module
+// comment argues.
 unsafe impl<T: Send, M: Memory> Sync for Chunk<T, M> {}
 
 fn words<W: Word>(length: usize) -> Option<Vec<W>> {
@@ -131,7 +132,8 @@ fn words<W: Word>(length: usize) -> Option<Vec<W>> {
 impl<T, M: Memory> Chunk<T, M> {
     /// A chunk of `length` slots that is nobody's; `None` where there is no memory for it.
     pub(super) fn new(number: usize, length: usize) -> Option<Self> {
-        // First, as a length for which there is no memory may have room for all slots of a type without size.
+        // First, as a length for which there is no memory may have room for all slots of a type
+        // without size.
         let claims = words(length.div_ceil(64))?;
         let slots = M::cells(length)?;
         Some(Chunk {
@@ -298,8 +300,9 @@ fn here() -> u64 {
     HERE.with(|here| ptr::from_ref(here).addr() as u64)
 }
 
-/// The task in a slot that is the caller's alone to take. To be read before anything else is done with the consumer: a checker sees the
-/// reading as one with this, and the chunk is protected so long.
+/// The task in a slot that is the caller's alone to take. To be read before anything else is done
+/// with the consumer: a checker sees the reading as one with this, and the chunk is protected so
+/// long.
 #[inline(always)]
 pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<T> {
     // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
@@ -307,8 +310,9 @@ pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<
     // SAFETY: the chunk lives in the pool's registry.
     let slot = unsafe { &*slot };
     let task = slot.with(|task| task.cast::<T>().cast_mut());
-    // SAFETY: the producer's write happened before the `filled` that the caller read; nobody writes the slot before the chunk is reset, which
-    // the caller's hazard pointer prevents; and no other consumer reads it: points 1 to 3 of the module comment.
+    // SAFETY: the producer's write happened before the `filled` that the caller read; nobody writes
+    // the slot before the chunk is reset, which the caller's hazard pointer prevents; and no
+    // other consumer reads it: points 1 to 3 of the module comment.
     unsafe { Found::at(task) }
 }
 
@@ -324,7 +328,8 @@ pub(super) fn moved<T, M: Memory>(
     // SAFETY: the chunk lives in the pool's registry.
     let slot = unsafe { &*slot };
     slot.with(|task| {
-        // SAFETY: as in `found`: the task is there, and the caller's; `place` is another place, lent exclusively.
+        // SAFETY: as in `found`: the task is there, and the caller's; `place` is another place,
+        // lent exclusively.
         unsafe { ptr::from_mut(place).copy_from_nonoverlapping(task, 1) };
     });
     // SAFETY: it was moved there just now.

@@ -1,13 +1,14 @@
-//! The paper's chunk pools (section 5.4): free chunks, one stack for each consumer, which alone pushes.
+//! The paper's chunk pools (section 5.4): free chunks, one stack for each consumer, which alone
+//! pushes.
 //!
-//! A consumer that took the last task of a chunk *retires* it: ends its term, waits until nobody is at it, and
-//! pushes it on its own stack. Any producer may pop.
+//! A consumer that took the last task of a chunk *retires* it: ends its term, waits until nobody is
+//! at it, and pushes it on its own stack. Any producer may pop.
 //!
 //! # Why no chunk is popped twice
 //!
-//! A stack's danger is that a popper reads the topmost chunk and the one below it, stops, and goes on when the
-//! same chunk is topmost again but the one below is another: its exchange would succeed and put a chunk
-//! that is in use on the stack. Here it cannot be topmost *again*:
+//! A stack's danger is that a popper reads the topmost chunk and the one below it, stops, and goes
+//! on when the same chunk is topmost again but the one below is another: its exchange would succeed
+//! and put a chunk that is in use on the stack. Here it cannot be topmost *again*:
 //!
 //! | | a popper | | who retires the chunk |
 //! |---|---|---|---|
@@ -17,15 +18,16 @@
 //! | a4 | reads that it is still the topmost | b4 | if there are none, pushes it |
 //! | a5 | reads the one below, and exchanges | | |
 //!
-//! A chunk that a4 saw was on the stack then, so that it was popped, and began its next life, after a4. The
-//! retirement at the end of that life comes after the fence a3, so b3 sees the hazard pointer, and the chunk is
-//! not pushed before the pointer has moved. So where the exchange finds it topmost it has been on the stack
-//! since a4, and the one below it is the one that it was pushed upon. No tag is needed that could come round.
-//! **Without the hazard pointer** a chunk that is in use is begun a second time, and its tasks are lost: a model
-//! finds it (`salsa-pops-unprotected` among the mutants).
+//! A chunk that a4 saw was on the stack then, so that it was popped, and began its next life, after
+//! a4. The retirement at the end of that life comes after the fence a3, so b3 sees the hazard
+//! pointer, and the chunk is not pushed before the pointer has moved. So where the exchange finds
+//! it topmost it has been on the stack since a4, and the one below it is the one that it was pushed
+//! upon. No tag is needed that could come round. **Without the hazard pointer** a chunk that is in
+//! use is begun a second time, and its tasks are lost: a model finds it (`salsa-pops-unprotected`
+//! among the mutants).
 //!
-//! Lock-free: a popper goes round again only if another has popped or a chunk was pushed. The fence is paid
-//! once a chunk.
+//! Lock-free: a popper goes round again only if another has popped or a chunk was pushed. The fence
+//! is paid once a chunk.
 
 use core::ptr;
 
@@ -55,7 +57,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             popper.popping.store(ptr::from_ref(chunk).cast_mut(), Ordering::Relaxed);
             // a3. Pairs with b2 in `retire`.
             M::full();
-            // Acquire pairs with the Release in `push_free`: the chunk was reset, and its `next` written.
+            // Acquire pairs with the Release in `push_free`: the chunk was reset, and its `next`
+            // written.
             let now = record.free.load(Ordering::Acquire);
             if now != head {
                 head = now;
@@ -95,8 +98,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     pub(super) fn retire(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
         let mut term = Term(chunk.term().load(Ordering::Relaxed));
         // A thief may still win the chunk, and then finds it exhausted; at most one each.
-        // Release: who sees the end of the term sees what was announced before the last take. The fence
-        // below orders the end before the scan.
+        // Release: who sees the end of the term sees what was announced before the last take. The
+        // fence below orders the end before the scan.
         while let Err(now) = chunk.term().compare_exchange(
             term.0,
             self.retagged(term, term.ended()).0,
@@ -108,8 +111,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         // Relaxed on `retired` and `next` throughout: this consumer's own list.
         chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
         record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
-        // b2. Pairs with the fence in `protect`: a consumer whose hazard pointer the scan does not see
-        // will see that the term has ended. And with a3.
+        // b2. Pairs with the fence in `protect`: a consumer whose hazard pointer the scan does not
+        // see will see that the term has ended. And with a3.
         M::full();
         let mut next = record.retired.swap(0, Ordering::Relaxed);
         while let Some(chunk) = (next as usize).checked_sub(1).and_then(|n| self.chunks.get(n)) {
@@ -154,8 +157,9 @@ mod models {
         (chunk, chunk.taken(0).expect("it is one of the first"))
     }
 
-    /// A producer has read that a chunk is the topmost free one. In another life of the chunk all is taken from it, and it comes back. Only
-    /// then is the producer's hazard pointer on it. Who sees that the producer has begun it sees that nothing is taken from it.
+    /// A producer has read that a chunk is the topmost free one. In another life of the chunk all
+    /// is taken from it, and it comes back. Only then is the producer's hazard pointer on it.
+    /// Who sees that the producer has begun it sees that nothing is taken from it.
     #[test]
     fn who_sees_that_a_chunks_next_life_has_begun_sees_the_chunk_reset() {
         let model = |threads: &mut Threads| {

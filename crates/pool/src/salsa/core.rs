@@ -1,4 +1,5 @@
-//! What SALSA and SALSA+CAS have in common: records, chunk pools, hazard pointers, and the producer.
+//! What SALSA and SALSA+CAS have in common: records, chunk pools, hazard pointers, and the
+//! producer.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -212,7 +213,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         Ok(producer)
     }
 
-    /// [`Mechanism::changes`](crate::mechanism::Mechanism::changes): the sum of two numbers that never fall.
+    /// [`Mechanism::changes`](crate::mechanism::Mechanism::changes): the sum of two numbers that
+    /// never fall.
     pub(super) fn changes(&self) -> u64 {
         self.consumers.changes().wrapping_add(self.extent.version())
     }
@@ -276,8 +278,9 @@ pub(super) fn unprotect<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, which
     record.hazards[which].store(ptr::null_mut(), Ordering::Release);
 }
 
-/// Whether a hazard pointer of `record`'s is on the chunk. Behind a full fence that comes after the end of a
-/// term: if not, its consumer has done all it will do there in that term, and the caller sees it.
+/// Whether a hazard pointer of `record`'s is on the chunk. Behind a full fence that comes after the
+/// end of a term: if not, its consumer has done all it will do there in that term, and the caller
+/// sees it.
 pub(super) fn is_protected<T, M: Memory, F>(
     record: &ConsumerRecord<T, M, F>,
     chunk: &Chunk<T, M>,
@@ -312,8 +315,8 @@ impl<T: Send, M: Memory, F: Send + Sync> fmt::Debug for ProducerEnd<T, M, F> {
     }
 }
 
-/// A place for a producer's next task, and what is published once the task is there. Read before that is written, as a compiler does not know that
-/// the task is not written over the producer.
+/// A place for a producer's next task, and what is published once the task is there. Read before
+/// that is written, as a compiler does not know that the task is not written over the producer.
 pub(crate) struct Place<T, M: Memory> {
     pub(crate) slot: *mut T,
     filled: *const M::Word,
@@ -340,7 +343,8 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         self.next != self.length
     }
 
-    /// Line 58: where the next task goes. For a producer that has [prepared](Produce::prepare) a place.
+    /// Line 58: where the next task goes. For a producer that has [prepared](Produce::prepare) a
+    /// place.
     #[inline(always)]
     pub(crate) fn place(&self) -> Place<T, M> {
         let ProducerEnd { slots, filled, next, length, .. } = *self;
@@ -349,8 +353,8 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         let slot = unsafe { slots.add(next as usize) };
         // SAFETY: the chunk lives in the registry that `core` keeps.
         let slot = unsafe { &*slot };
-        // Written behind the closure, so that a large task need not be moved into it; a checker sees the two as one, as nothing that it
-        // sees stands between.
+        // Written behind the closure, so that a large task need not be moved into it; a checker
+        // sees the two as one, as nothing that it sees stands between.
         let slot = slot.with_mut(<*mut MaybeUninit<T>>::cast);
         Place { slot, filled, next: next + 1, length }
     }
@@ -359,8 +363,8 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
     ///
     /// # Safety
     ///
-    /// It is this producer's [place](ProducerEnd::place), behind a [preparation](Produce::prepare) that succeeded; a task was written
-    /// there, and nothing done with this producer since.
+    /// It is this producer's [place](ProducerEnd::place), behind a [preparation](Produce::prepare)
+    /// that succeeded; a task was written there, and nothing done with this producer since.
     #[inline(always)]
     pub(crate) unsafe fn publish(&mut self, place: &Place<T, M>) {
         self.next = place.next;
@@ -452,8 +456,8 @@ impl<T: Send, M: Memory, F: Send + Sync> Produce<T> for ProducerEnd<T, M, F> {
             return Err(task);
         }
         let place = self.place();
-        // SAFETY: there is a place. Nobody reads a slot before `filled` is past it, and its last life's reader was done before the chunk
-        // was reset.
+        // SAFETY: there is a place. Nobody reads a slot before `filled` is past it, and its last
+        // life's reader was done before the chunk was reset.
         unsafe { place.slot.write(task) };
         // SAFETY: this producer's, and it was written just now.
         unsafe { self.publish(&place) };

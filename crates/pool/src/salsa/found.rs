@@ -1,5 +1,5 @@
-//! A task that was taken, where it lies: it goes from there to who asked for it, and is not passed from function to function, as a
-//! large one would be copied for each.
+//! A task that was taken, where it lies: it goes from there to who asked for it, and is not passed
+//! from function to function, as a large one would be copied for each.
 
 use core::hint::assert_unchecked;
 use core::mem;
@@ -14,8 +14,8 @@ impl<T> Found<T> {
     ///
     /// # Safety
     ///
-    /// There is a task, it is the caller's, `place` may be written through, and until this is read or dropped nobody moves or writes to the
-    /// place, or takes a reference to it.
+    /// There is a task, it is the caller's, `place` may be written through, and until this is read
+    /// or dropped nobody moves or writes to the place, or takes a reference to it.
     #[inline(always)]
     pub(crate) unsafe fn at(place: *mut T) -> Self {
         // Or the compiler asks, of each task, whether there is one.

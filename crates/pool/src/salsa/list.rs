@@ -7,19 +7,23 @@
 //!
 //! Neither says who owns a chunk: the chunk's term does. A list promises only that **every chunk
 //! its consumer owns is found**, by every traversal that began when it was owned and ended while it
-//! was (the paper's Lemma 1). It may name chunks that have gone; their entries are *dead*, and written over.
+//! was (the paper's Lemma 1). It may name chunks that have gone; their entries are *dead*, and
+//! written over.
 //!
-//! A chunk that has gone may come back to the same consumer in another life, by another producer's list. So an entry names the term beside
-//! the chunk, and once it is dead it stays so. **If the owner alone decided**, the oldest entry of a list might name a chunk that another
-//! producer has begun: the head would not pass it before that producer has filled it, which is never if it stops; meanwhile the list grows,
-//! and each search visits all the chunks that have gone from it.
+//! A chunk that has gone may come back to the same consumer in another life, by another producer's
+//! list. So an entry names the term beside the chunk, and once it is dead it stays so. **If the
+//! owner alone decided**, the oldest entry of a list might name a chunk that another producer has
+//! begun: the head would not pass it before that producer has filled it, which is never if it
+//! stops; meanwhile the list grows, and each search visits all the chunks that have gone from it.
 //!
 //! Both are arrays that are replaced by larger ones, never linked nodes: a reader that stands on an
 //! entry cannot be led astray by the entry's reuse. Outgrown arrays stay until the pool is dropped;
 //! together they are smaller than the last.
 //!
-//! Positions and heads have 64 bits and only grow, one for each chunk that a producer makes or takes up again: no exchange of a head
-//! can take an old value for a new one within centuries, so they carry no tag. What a chunk's term has is argued in `chunk`; if it came round, a dead entry would be visited again.
+//! Positions and heads have 64 bits and only grow, one for each chunk that a producer makes or
+//! takes up again: no exchange of a head can take an old value for a new one within centuries, so
+//! they carry no tag. What a chunk's term has is argued in `chunk`; if it came round, a dead entry
+//! would be visited again.
 
 use core::ptr;
 
@@ -48,7 +52,8 @@ impl<T, M: Memory> Entry<T, M> {
 
     /// Only the list's writer may call this.
     fn name(&self, chunk: *mut Chunk<T, M>, term: Term) {
-        // Relaxed: of a [`Held`] only the writer reads it, and of a [`Fifo`] who has acquired the tail that is stored after it.
+        // Relaxed: of a [`Held`] only the writer reads it, and of a [`Fifo`] who has acquired the
+        // tail that is stored after it.
         self.term.store(term.settled().0, Ordering::Relaxed);
         // Release: who reads the chunk may have an older tail.
         self.chunk.store(chunk, Ordering::Release);
@@ -176,8 +181,8 @@ impl<T, M: Memory> Fifo<T, M> {
         Some(())
     }
 
-    /// Names `chunk`, which is the consumer's already, in `term`. Only the producer may call this, after
-    /// `reserve`.
+    /// Names `chunk`, which is the consumer's already, in `term`. Only the producer may call this,
+    /// after `reserve`.
     pub(super) fn append(&self, chunk: &Chunk<T, M>, term: Term) {
         let tail = self.tail.load(Ordering::Relaxed);
         self.array.get().entry(tail).name(ptr::from_ref(chunk).cast_mut(), term);
@@ -197,8 +202,9 @@ impl<T, M: Memory> Fifo<T, M> {
             if !self.array.get().entry(head).is_dead() {
                 return;
             }
-            // If the entry was another's by the time it was read, or was being written, the head has moved,
-            // and this fails. Release: who sees the new head may write over the entry that was read here.
+            // If the entry was another's by the time it was read, or was being written, the head
+            // has moved, and this fails. Release: who sees the new head may write over
+            // the entry that was read here.
             head = match self.head.compare_exchange(
                 head,
                 head + 1,
@@ -240,8 +246,8 @@ impl<T, M: Memory> Held<T, M> {
         Some(Held { array: Shared::new(HELD_LENGTH)? })
     }
 
-    /// Names `chunk`, which is about to be the consumer's in `term` (line 115); `None` where there is no memory. Only the consumer may call
-    /// this.
+    /// Names `chunk`, which is about to be the consumer's in `term` (line 115); `None` where there
+    /// is no memory. Only the consumer may call this.
     ///
     /// Where the theft then fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
     pub(super) fn add(&self, chunk: &Chunk<T, M>, term: Term) -> Option<()> {
@@ -324,7 +330,8 @@ mod models {
         list
     }
 
-    /// A list is full, and one more chunk is named in it: in a larger array, or in the place of one that has gone.
+    /// A list is full, and one more chunk is named in it: in a larger array, or in the place of one
+    /// that has gone.
     #[test]
     fn who_finds_a_chunk_finds_it_whole() {
         for gone in 0..2 {
@@ -344,8 +351,8 @@ mod models {
         }
     }
 
-    /// A thief notes where it takes the oldest chunk to, and takes it. Another passes it over, and moves the head or writes over the
-    /// entry. Who does not find the chunk sees where it is.
+    /// A thief notes where it takes the oldest chunk to, and takes it. Another passes it over, and
+    /// moves the head or writes over the entry. Who does not find the chunk sees where it is.
     fn who_misses_a_chunk_sees_why(
         set_up: impl Fn(
             &Chunks,
@@ -414,8 +421,8 @@ mod tests {
     use super::*;
     use crate::mechanism::{Consume, Mechanism, Produce};
 
-    /// A chunk is exhausted while it is the oldest of its producer's list, and another producer begins it before anybody looks at that
-    /// list. Then that producer stops.
+    /// A chunk is exhausted while it is the oldest of its producer's list, and another producer
+    /// begins it before anybody looks at that list. Then that producer stops.
     #[test]
     fn a_chunk_in_another_life_keeps_no_list_from_being_trimmed() {
         let pools = Arc::new(Salsa::<u32, Machine>::new(2).expect("memory"));

@@ -28,17 +28,17 @@
 //! - *One count of filled slots, not a state in each slot.* The consumer remembers the count and
 //!   reads the producer's line once for all that came since, where the paper's goes back to a line
 //!   that the producer is writing for every task. Slots hold any `T` by value; no sentinel, no box.
-//! - *No store of `TAKEN`* (line 92). It tells a later reader of the slot what `taken` says already;
-//!   only where two may be after the same slot does a bit decide (lines 95, 134).
+//! - *No store of `TAKEN`* (line 92). It tells a later reader of the slot what `taken` says
+//!   already; only where two may be after the same slot does a bit decide (lines 95, 134).
 //! - *No nodes.* A node exists so that a late increment by an old owner cannot harm the new owner's
 //!   index. A `taken` word for each consumer does the same. In the window between lines 116 and 131
-//!   the paper's two consumers share the node; here the new term has the thief as owner and the
-//!   old owner as `source`, and a second exchange settles it.
+//!   the paper's two consumers share the node; here the new term has the thief as owner and the old
+//!   owner as `source`, and a second exchange settles it.
 //!
 //! - *An emptied chunk leaves its consumer's caches*, where another thread filled it
-//!   ([`Memory::evict`]). The chunk that a consumer has just returned is the next that a producer fills;
-//!   lines that another processor still holds it can only write one after another, lines that nobody
-//!   holds it has fetched ahead.
+//!   ([`Memory::evict`]). The chunk that a consumer has just returned is the next that a producer
+//!   fills; lines that another processor still holds it can only write one after another, lines
+//!   that nobody holds it has fetched ahead.
 //!
 //! # Why no task is taken twice
 //!
@@ -54,39 +54,40 @@
 //!                                      taken[s] = I or I + 1; term: source s        129-131
 //! ```
 //!
-//! 1. *The fence.* Either v's second look sees the new term, or I counts v's store, by the guarantee
-//!    of [`StoreLoad`] with `taken` for the tail and the term for the head. In the first case v
-//!    claims its slot; s, if it read the old `taken` word, claims the same one, and the bit gives it
-//!    to one of them. In the second v takes slot k, and s begins above it. **Without the fence** the
-//!    store may wait in v's store buffer past both loads: v takes slot k, and s claims it.
-//! 2. *No fence where the owner is not* (ours; the paper's thief has none at all on TSO, and trusts to
-//!    displacement). v publishes only while one of its hazard pointers is on the chunk, and looks at the term
-//!    between setting it and the first store, behind a full fence. s, after its exchange, looks at v's
-//!    hazard pointers behind one too. If s finds them elsewhere, either v has yet to come, and will see the new
-//!    term and go; or v has been there and left, by a Release of the pointer, so that I counts all that it
-//!    published and G all that it saw filled. In both cases I is exact without `fence.thief()`, the
-//!    process-wide barrier: a thief pays that only for the very chunk that its victim works on. **Without
-//!    the look** it is as without the fence. In a term that is not settled two may publish, and the
-//!    thief pays.
+//! 1. *The fence.* Either v's second look sees the new term, or I counts v's store, by the
+//!    guarantee of [`StoreLoad`] with `taken` for the tail and the term for the head. In the first
+//!    case v claims its slot; s, if it read the old `taken` word, claims the same one, and the bit
+//!    gives it to one of them. In the second v takes slot k, and s begins above it. **Without the
+//!    fence** the store may wait in v's store buffer past both loads: v takes slot k, and s claims
+//!    it.
+//! 2. *No fence where the owner is not* (ours; the paper's thief has none at all on TSO, and trusts
+//!    to displacement). v publishes only while one of its hazard pointers is on the chunk, and
+//!    looks at the term between setting it and the first store, behind a full fence. s, after its
+//!    exchange, looks at v's hazard pointers behind one too. If s finds them elsewhere, either v
+//!    has yet to come, and will see the new term and go; or v has been there and left, by a Release
+//!    of the pointer, so that I counts all that it published and G all that it saw filled. In both
+//!    cases I is exact without `fence.thief()`, the process-wide barrier: a thief pays that only
+//!    for the very chunk that its victim works on. **Without the look** it is as without the fence.
+//!    In a term that is not settled two may publish, and the thief pays.
 //! 3. *The first look* (88). If it passes, slot k was filled before the theft, so G counts it and s
-//!    claims the slot, never to take it as an owner does. v's load of `filled` comes before its load
-//!    of the term (Acquire; between them `fence.owner()`, once for each time `filled` is read), s's
-//!    exchange before its load of `filled` (`fence.thief()`). **Without it** v may see a task that
-//!    came after G was read, publish it, see the new term, and claim it, while s takes the same slot
-//!    as its owner, without claiming.
+//!    claims the slot, never to take it as an owner does. v's load of `filled` comes before its
+//!    load of the term (Acquire; between them `fence.owner()`, once for each time `filled` is
+//!    read), s's exchange before its load of `filled` (`fence.thief()`). **Without it** v may see a
+//!    task that came after G was read, publish it, see the new term, and claim it, while s takes
+//!    the same slot as its owner, without claiming.
 //! 4. *The re-check* (125). s in its window is to a second thief x what v is to s: it is about to
-//!    publish a slot. If s finds the chunk stolen again, x may not have seen the task that s saw, so
-//!    s must not take it; unless I = P, for then the task was there before s became the owner (113),
-//!    and x sees it. Giving up in that case too would let thieves rob each other for ever with
-//!    nothing taken.
-//! 5. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later one
-//!    of the same owner. The paper needs that, for its P comes from a node that may be another's by
-//!    then; here the term itself names the word to read, and the hazard pointer keeps the chunk from
-//!    another life, so that no model finds an execution which goes wrong without the tag alone. It
-//!    stays: it lets each step above be argued within one term, and where a thief's hazard pointer
-//!    comes too late it is what stops the thief. **Without either** a task is taken twice: the model
-//!    finds it (`tests/it/model_tso.rs`), and so do real threads that are stopped at the right places
-//!    (`tests/it/stress_stalls.rs`).
+//!    publish a slot. If s finds the chunk stolen again, x may not have seen the task that s saw,
+//!    so s must not take it; unless I = P, for then the task was there before s became the owner
+//!    (113), and x sees it. Giving up in that case too would let thieves rob each other for ever
+//!    with nothing taken.
+//! 5. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later
+//!    one of the same owner. The paper needs that, for its P comes from a node that may be
+//!    another's by then; here the term itself names the word to read, and the hazard pointer keeps
+//!    the chunk from another life, so that no model finds an execution which goes wrong without the
+//!    tag alone. It stays: it lets each step above be argued within one term, and where a thief's
+//!    hazard pointer comes too late it is what stops the thief. **Without either** a task is taken
+//!    twice: the model finds it (`tests/it/model_tso.rs`), and so do real threads that are stopped
+//!    at the right places (`tests/it/stress_stalls.rs`).
 //! 6. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
@@ -97,19 +98,20 @@
 //! Records, lists and chunks are never freed before the pool, so that *reading* a stale one is
 //! harmless: terms are validated. *Acting* on a chunk, that is writing its `taken` or `claims` or
 //! reading a slot, needs a hazard pointer on it, set before its term was validated. Whoever retires
-//! a chunk ends its term, then looks for hazard pointers; a full fence stands between on both sides,
-//! once for each chunk that becomes current, never for each task.
+//! a chunk ends its term, then looks for hazard pointers; a full fence stands between on both
+//! sides, once for each chunk that becomes current, never for each task.
 //!
 //! # Why `None` means empty
 //!
 //! [`policy`](crate::policy) has the argument. It needs this of SALSA. An owner announces before it
-//! publishes the last task that it has seen in its chunk: it saw that task before, and its store of `taken` is
-//! Release. A slot is published once in a term, and in the next term no owner of the last publishes but what
-//! was in the chunk before the theft. A thief announces, by an odd number, before its exchange of the term,
-//! again before the store and exchange that settle it, and makes the number even when it is done: of a thief
-//! that is in between, one such step may take effect that was announced before. To claim a slot takes
-//! nothing out of a pool: it was published before. A place, for that argument, is a chunk in one life. It is
-//! seen empty where `filled` is read and is no more than `taken`, which was read before and only grows.
+//! publishes the last task that it has seen in its chunk: it saw that task before, and its store of
+//! `taken` is Release. A slot is published once in a term, and in the next term no owner of the
+//! last publishes but what was in the chunk before the theft. A thief announces, by an odd number,
+//! before its exchange of the term, again before the store and exchange that settle it, and makes
+//! the number even when it is done: of a thief that is in between, one such step may take effect
+//! that was announced before. To claim a slot takes nothing out of a pool: it was published before.
+//! A place, for that argument, is a chunk in one life. It is seen empty where `filled` is read and
+//! is no more than `taken`, which was read before and only grows.
 //!
 //! # Progress
 //!
@@ -174,9 +176,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C>
 }
 
 impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
-    /// Pools whose consumers' policies are made by `fences`, from the number of the entry. So a policy
-    /// may know the processor that whoever gets that entry is bound to, as displacement must
-    /// (section 6.1).
+    /// Pools whose consumers' policies are made by `fences`, from the number of the entry. So a
+    /// policy may know the processor that whoever gets that entry is bound to, as displacement
+    /// must (section 6.1).
     ///
     /// # Panics
     ///
@@ -265,9 +267,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
 
 /// A consumer of [`Salsa`] pools.
 pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryCheck> {
-    /// The chunk it works on (`currentNode`), under hazard pointer [`CURRENT`], or null. What is read
-    /// of it for each task stands beside it, each in a field: as one value it would be copied, by way
-    /// of the stack, for every task.
+    /// The chunk it works on (`currentNode`), under hazard pointer [`CURRENT`], or null. What is
+    /// read of it for each task stands beside it, each in a field: as one value it would be
+    /// copied, by way of the stack, for every task.
     chunk: *const Chunk<T, M>,
     slots: *const Slot<T, M>,
     term_word: *const M::Word,
@@ -281,9 +283,10 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryC
     term: Term,
     record: RecordPointer<T, M, F>,
     number: usize,
-    /// How many lists to pass over before the next search: the fair traversal of line 78. It goes on with each
-    /// chunk that this consumer has emptied, not with each search: a consumer that is faster than a producer
-    /// searches as often as it has caught up, and would leave a chunk that it has in its cache each time.
+    /// How many lists to pass over before the next search: the fair traversal of line 78. It goes
+    /// on with each chunk that this consumer has emptied, not with each search: a consumer
+    /// that is faster than a producer searches as often as it has caught up, and would leave a
+    /// chunk that it has in its cache each time.
     turn: usize,
     exchanges: u64,
     core: Arc<Core<T, M, F>>,
@@ -331,8 +334,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         unsafe { self.record.as_ref() }
     }
 
-    /// [`consume`](Consume::consume). The task is in its slot, or was moved to `place` where the slot may be filled again; it is to be read before
-    /// anything else is done with this consumer.
+    /// [`consume`](Consume::consume). The task is in its slot, or was moved to `place` where the
+    /// slot may be filled again; it is to be read before anything else is done with this
+    /// consumer.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         if self.next == self.filled && !self.refresh() {
@@ -366,8 +370,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         self.next != filled
     }
 
-    /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled. If the chunk is lost it
-    /// searches another, unless that is what it is doing: a search goes on by itself.
+    /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled. If the chunk is
+    /// lost it searches another, unless that is what it is doing: a search goes on by itself.
     #[inline(always)]
     fn take_task<const SEARCHING: bool>(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         debug_assert!(self.next < self.filled && !self.chunk.is_null());
@@ -395,7 +399,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             return self.take_last(slot, place);
         }
         // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
-        // Relaxed: this consumer's own word, of which it keeps no copy: the fence would wait for that store, too.
+        // Relaxed: this consumer's own word, of which it keeps no copy: the fence would wait for
+        // that store, too.
         let announced = record.announced.load(Ordering::Relaxed) + 2;
         record.announced.store(announced, Ordering::Release);
         let is_mine = Self::publish(record, term, taken, next, mine);
@@ -411,7 +416,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         self.take_last(slot, place)
     }
 
-    /// Lines 90-91: publishes that all up to `next` is taken. Whether the chunk is still this consumer's.
+    /// Lines 90-91: publishes that all up to `next` is taken. Whether the chunk is still this
+    /// consumer's.
     #[inline(always)]
     fn publish(
         record: &ConsumerRecord<T, M, F>,
@@ -435,12 +441,13 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         if SEARCHING { None } else { self.search(place) }
     }
 
-    /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by 2; odd
-    /// while tasks move.
+    /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by
+    /// 2; odd while tasks move.
     fn announce(&mut self, by: u64) {
         let announced = self.announced() + by;
-        // Release: step A of `policy`. Who reads that a theft is over sees its last step, behind which no fence need
-        // stand. Who sees the event sees it, too, by the event's Release.
+        // Release: step A of `policy`. Who reads that a theft is over sees its last step, behind
+        // which no fence need stand. Who sees the event sees it, too, by the event's
+        // Release.
         self.record().announced.store(announced, Ordering::Release);
     }
 
@@ -494,8 +501,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         task
     }
 
-    /// Lines 78-82: makes the first chunk current that has a task and is this consumer's, and takes the task. A
-    /// chunk that a thief takes away meanwhile is passed over: each chunk is looked at once.
+    /// Lines 78-82: makes the first chunk current that has a task and is this consumer's, and takes
+    /// the task. A chunk that a thief takes away meanwhile is passed over: each chunk is looked
+    /// at once.
     #[cold]
     #[inline(never)]
     fn search(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {

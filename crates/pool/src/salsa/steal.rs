@@ -26,8 +26,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         second_best
     }
 
-    /// Whether `from`, who alone published what is taken in the term `old`, is not at the chunk, nor will be
-    /// in that term: point 2 of the module comment. The term has ended by now.
+    /// Whether `from`, who alone published what is taken in the term `old`, is not at the chunk,
+    /// nor will be in that term: point 2 of the module comment. The term has ended by now.
     fn is_left_alone(
         victim: &ConsumerRecord<T, M, F>,
         chunk: &Chunk<T, M>,
@@ -81,7 +81,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         self.exchanges += 1;
         chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         if !Self::is_left_alone(victim, chunk, old, from) {
-            // Point 1 of the module comment. Whose stores count is who publishes in the word that counts.
+            // Point 1 of the module comment. Whose stores count is who publishes in the word that
+            // counts.
             let fence = &core.consumers.get(old.source())?.fence;
             fence.thief();
             while fence.margin() > 0 && !fence.resolve() {
@@ -231,8 +232,8 @@ mod tests {
         type Pools = Salsa<u32, Simulated>;
         type Flag = <Simulated as Memory>::Word;
 
-        /// The owner of a pool takes its only task. A thief comes when that has ended, and may read what was there before; and another does
-        /// something.
+        /// The owner of a pool takes its only task. A thief comes when that has ended, and may read
+        /// what was there before; and another does something.
         fn taken_during_a_theft(
             threads: &mut Threads,
             chunk_length: usize,
@@ -253,7 +254,8 @@ mod tests {
             });
             let (keep, sees) = (Rc::clone(&kept), Rc::clone(&ended));
             threads.spawn("thief", move || {
-                // Another order is none of the executions that are asked about. Relaxed: nothing is acquired by it.
+                // Another order is none of the executions that are asked about. Relaxed: nothing is
+                // acquired by it.
                 if sees.load(Ordering::Relaxed) != 0 {
                     thief.steal(0);
                 }
@@ -285,8 +287,9 @@ mod tests {
             clean(|threads| taken_during_a_theft(threads, 4, ("looker", looks), |_| ()));
         }
 
-        /// A thief has chosen a chunk for its last task, and the owner takes that. A producer begins the chunk's next life, and has
-        /// not put a task. Point 4 of `salsa`'s comment: who has stolen a chunk has seen a task in it.
+        /// A thief has chosen a chunk for its last task, and the owner takes that. A producer
+        /// begins the chunk's next life, and has not put a task. Point 4 of `salsa`'s
+        /// comment: who has stolen a chunk has seen a task in it.
         #[test]
         fn a_chunk_that_nothing_is_in_yet_is_not_stolen() {
             let begins = |pools: &Pools, ended: &Flag| {

@@ -1,9 +1,11 @@
-//! Who may put a task: not where the pool is closed, nor past its capacity; and who is putting one now.
+//! Who may put a task: not where the pool is closed, nor past its capacity; and who is putting one
+//! now.
 //!
 //! # Why a closed pool is seen to its end, and nobody sleeps through that
 //!
-//! A consumer may answer `Closed` once the pool is closed and no put is under way: what is not in the pool
-//! then will never be ([`Admission::is_settled`]). Each producer has a word, *busy*, that is 1 during a put.
+//! A consumer may answer `Closed` once the pool is closed and no put is under way: what is not in
+//! the pool then will never be ([`Admission::is_settled`]). Each producer has a word, *busy*, that
+//! is 1 during a put.
 //!
 //! | | a put | | a consumer that finds nothing |
 //! |---|---|---|---|
@@ -14,12 +16,13 @@
 //! | p5 | the cheap end of a fence | | |
 //! | p6 | looks whether anybody has entered, and wakes one; all, if the pool is closed | | |
 //!
-//! p1 to p3 against c3 with its own costly end: a put that c3 misses finds the pool closed; one that c3 sees
-//! over (Acquire, p4's Release) has its task in the pool. p4 to p6 against c1 to c3: a consumer that saw the
-//! put under way, and sleeps for that, is seen by p6. **So whatever ends a put must wake**, also a put that
-//! was refused, and one in which foreign code panicked: p4 to p6 are the drop and the end of [`Putting`], and there is no
-//! other way to clear busy. Where busy is cleared without a look at the gate a consumer may sleep for ever:
-//! a unit test stops a put at every access, and finds it.
+//! p1 to p3 against c3 with its own costly end: a put that c3 misses finds the pool closed; one
+//! that c3 sees over (Acquire, p4's Release) has its task in the pool. p4 to p6 against c1 to c3: a
+//! consumer that saw the put under way, and sleeps for that, is seen by p6. **So whatever ends a
+//! put must wake**, also a put that was refused, and one in which foreign code panicked: p4 to p6
+//! are the drop and the end of [`Putting`], and there is no other way to clear busy. Where busy is
+//! cleared without a look at the gate a consumer may sleep for ever: a unit test stops a put at
+//! every access, and finds it.
 //!
 //! # A get that waits gives back its room beforehand
 //!
@@ -33,12 +36,14 @@
 //!
 //! # When one side is gone
 //!
-//! The last of a side to go ([`Sides`]) closes the pool: without a producer no task will come, and without a consumer none will be taken, nor
-//! room be made. Puts by producers that have gone came before: [`Admission::forget`] and `is_settled` take one lock.
+//! The last of a side to go ([`Sides`]) closes the pool: without a producer no task will come, and
+//! without a consumer none will be taken, nor room be made. Puts by producers that have gone came
+//! before: [`Admission::forget`] and `is_settled` take one lock.
 //!
-//! **No task stays behind the last consumer.** It marks the pool *abandoned*, closes it, and drops what it finds there. A put
-//! that is under way meanwhile looks for the mark after p5: between the mark and the search for tasks stands the
-//! costly end of the fence in `close`, between the task and the look the cheap one. So either the consumer finds the task, or the producer
+//! **No task stays behind the last consumer.** It marks the pool *abandoned*, closes it, and drops
+//! what it finds there. A put that is under way meanwhile looks for the mark after p5: between the
+//! mark and the search for tasks stands the costly end of the fence in `close`, between the task
+//! and the look the cheap one. So either the consumer finds the task, or the producer
 //! finds the mark, and drops what is in the pool.
 
 use std::mem;
@@ -268,7 +273,8 @@ impl<M: Memory> Admission<M> {
         self.tasks.close()
     }
 
-    /// Whether the pool is closed and no put is under way: what is not in the pool now will never be.
+    /// Whether the pool is closed and no put is under way: what is not in the pool now will never
+    /// be.
     pub(crate) fn is_settled(&self) -> bool {
         if !self.tasks.is_closed() {
             return false;
@@ -286,8 +292,9 @@ mod stopping;
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models {
-    //! The locks are the system's, so that no thread of a model may come to one while another has it: with the list of producers
-    //! that is one thread alone, and with the sleepers of a gate there are none.
+    //! The locks are the system's, so that no thread of a model may come to one while another has
+    //! it: with the list of producers that is one thread alone, and with the sleepers of a gate
+    //! there are none.
 
     use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
@@ -297,7 +304,8 @@ mod models {
 
     use super::*;
 
-    /// A put meets the close, and a consumer asks whether all puts are over. If so, none touches the place of its task.
+    /// A put meets the close, and a consumer asks whether all puts are over. If so, none touches
+    /// the place of its task.
     fn a_put_against_the_close<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None, false));
         let task = Arc::new(M::Cell::<u32>::new(0));
@@ -330,8 +338,8 @@ mod models {
         clean_on_both(a_put_against_the_close::<WithoutBarrier>);
     }
 
-    /// Three puts into a pool of one meet a get that waits, and gives its room back so often. Whether
-    /// the pool may then hold more than its capacity and what the get waits for.
+    /// Three puts into a pool of one meet a get that waits, and gives its room back so often.
+    /// Whether the pool may then hold more than its capacity and what the get waits for.
     fn puts_against_a_get_that_waits(given_back: usize) -> impl Fn(&mut Threads) {
         move |threads| {
             let admission = Arc::new(Admission::<Simulated>::new(Some(1), false));
@@ -397,7 +405,8 @@ mod models {
         clean_on_both(the_last_goes::<WithoutBarrier>);
     }
 
-    /// The pool is closed, and two consumers go, one of which has seen that. Nobody closed it by going.
+    /// The pool is closed, and two consumers go, one of which has seen that. Nobody closed it by
+    /// going.
     fn all_go<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None, false));
         (0..2).for_each(|_| admission.sides.join(Side::Takes));
@@ -461,10 +470,10 @@ mod tests {
         settled
     }
 
-    /// A put into a full pool is stopped before each of its loads and stores in turn, but no more than `most` of
-    /// each; the pool is closed, a consumer looks, and the put goes on. At how many such places the consumer
-    /// sleeps and nobody wakes it; and how many loads and stores there are. (The exchanges stand under the gate's
-    /// lock, or next to a load.)
+    /// A put into a full pool is stopped before each of its loads and stores in turn, but no more
+    /// than `most` of each; the pool is closed, a consumer looks, and the put goes on. At how
+    /// many such places the consumer sleeps and nobody wakes it; and how many loads and stores
+    /// there are. (The exchanges stand under the gate's lock, or next to a load.)
     fn lost_while_a_put_stops(act: Act, most: [usize; 2]) -> (usize, [usize; 2]) {
         let (mut lost, mut places) = (0, [0; 2]);
         for (which, kind) in [Kind::Load, Kind::Store].into_iter().enumerate() {
@@ -498,8 +507,8 @@ mod tests {
         (lost, places)
     }
 
-    /// A consumer that is about to sleep is stopped before each of its loads, stores and barriers; the pool
-    /// is closed, and a put that meets that runs from its begin to its end.
+    /// A consumer that is about to sleep is stopped before each of its loads, stores and barriers;
+    /// the pool is closed, and a put that meets that runs from its begin to its end.
     fn lost_while_a_consumer_stops(act: Act) -> (usize, usize) {
         let (mut lost, mut places) = (0, 0);
         for kind in [Kind::Load, Kind::Store, Kind::Heavy] {
@@ -544,7 +553,8 @@ mod tests {
 
     #[test]
     fn a_put_that_waits_for_room_wakes_who_slept_for_it() {
-        // One that waits does first what one does that is refused; where it is not stopped it waits for ever.
+        // One that waits does first what one does that is refused; where it is not stopped it waits
+        // for ever.
         let (_, most) = lost_while_a_put_stops(try_put, EVERYWHERE);
         let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
             let putting = Putting::begin(busy, &admission.tasks);

@@ -23,9 +23,11 @@ use crate::salsa::{Found, Salsa};
 
 /// Takes tasks from a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another, between two calls. A [clone](Consumer::clone) is another consumer of the same
-/// pool: each task goes to one of them. Tasks that were meant for it when it is dropped are stolen by other consumers. With the last
-/// consumer the pool is [closed](crate::TaskPool#who-closes-a-pool), and what is left in it is dropped.
+/// One thread at a time uses it; it may be sent to another, between two calls. A
+/// [clone](Consumer::clone) is another consumer of the same pool: each task goes to one of them.
+/// Tasks that were meant for it when it is dropped are stolen by other consumers. With the last
+/// consumer the pool is [closed](crate::TaskPool#who-closes-a-pool), and what is left in it is
+/// dropped.
 ///
 /// It cannot go to another thread in the middle of its use:
 ///
@@ -50,7 +52,8 @@ pub struct Consumer<T: Send> {
     seat: Seat<T>,
     pub(crate) shared: Arc<Shared<T>>,
     home: usize,
-    /// A task that a get had taken when a waker panicked. In a box, as a consumer would be as large as a task.
+    /// A task that a get had taken when a waker panicked. In a box, as a consumer would be as
+    /// large as a task.
     kept: Option<Box<T>>,
     /// Whether it has given back the room of the task that it waits for.
     room_given_back: bool,
@@ -85,7 +88,8 @@ impl<T: Send> Consumer<T> {
         Ok(Consumer { seat, shared, home, kept, room_given_back, not_sync })
     }
 
-    /// One more consumer of the same pool and home, for another thread. (`clone` panics where this gives an error.)
+    /// One more consumer of the same pool and home, for another thread. (`clone` panics where this
+    /// gives an error.)
     ///
     /// # Errors
     ///
@@ -94,12 +98,13 @@ impl<T: Send> Consumer<T> {
         Consumer::new(&self.shared, self.home)
     }
 
-    /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the oldest of a chunk, and which chunk is not
-    /// promised.
+    /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the
+    /// oldest of a chunk, and which chunk is not promised.
     ///
     /// # Errors
     ///
-    /// [`Closed`], once the pool is closed, or all that could put are gone, and all its tasks are taken.
+    /// [`Closed`], once the pool is closed, or all that could put are gone, and all its tasks are
+    /// taken.
     ///
     /// # Panics
     ///
@@ -221,15 +226,18 @@ impl<T: Send> Consumer<T> {
         TryIter(self)
     }
 
-    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of [gets](Consumer::get). `for task in &mut consumer` does
-    /// the same, and so does `for task in consumer`.
+    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of
+    /// [gets](Consumer::get). `for task in &mut consumer` does the same, and so does `for task
+    /// in consumer`.
     ///
-    /// The pool is closed by `close`, and when all producers have been dropped ([who closes a pool](crate::TaskPool#who-closes-a-pool)).
+    /// The pool is closed by `close`, and when all producers have been dropped ([who closes a
+    /// pool](crate::TaskPool#who-closes-a-pool)).
     pub fn iter(&mut self) -> Iter<'_, T> {
         Iter(self)
     }
 
-    /// A task: where it lay, or at `place`. It is to be read before anything else is done with this consumer.
+    /// A task: where it lay, or at `place`. It is to be read before anything else is done with this
+    /// consumer.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         match &mut self.seat {
@@ -238,8 +246,8 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// Out of line, and cold, as in `Producer`: a call that was as likely as the other way had a loop around a get keep its variables in
-    /// memory, 44 instructions for 36.
+    /// Out of line, and cold, as in `Producer`: a call that was as likely as the other way had a
+    /// loop around a get keep its variables in memory, 44 instructions for 36.
     #[cold]
     #[inline(never)]
     fn find_and_release(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
@@ -248,7 +256,8 @@ impl<T: Send> Consumer<T> {
         }
         let found = self.sit().find(place);
         let task = if self.number().is_some_and(|number| number >= OWNED) {
-            // Where it lies it is this consumer's for as long as it has the seat. In two steps: it may lie in `place`.
+            // Where it lies it is this consumer's for as long as it has the seat. In two steps: it
+            // may lie in `place`.
             let task = found.map(Found::read);
             // SAFETY: it is written here, into a place that is lent to this function alone.
             let found = task.map(|task| unsafe { Found::at(place.write(task)) });

@@ -1,7 +1,8 @@
 //! [`Consumer::get_async`] and [`Producer::put_async`]: for tasks of an async runtime, any of them.
 //!
-//! Both are cancel safe: a future that is dropped before it is ready has taken nothing and put nothing. So they may stand in a `select!`
-//! among others, or in a [`Selector`](crate::Selector), which is how one waits for several pools:
+//! Both are cancel safe: a future that is dropped before it is ready has taken nothing and put
+//! nothing. So they may stand in a `select!` among others, or in a [`Selector`](crate::Selector),
+//! which is how one waits for several pools:
 //!
 //! ```ignore
 //! tokio::select! {
@@ -25,8 +26,8 @@ use super::sleepers::Entry;
 use crate::salsa::Found;
 
 impl<T: Send> Consumer<T> {
-    /// Takes a task, and waits for one without blocking the thread. Dropping the future before it is
-    /// ready loses no task.
+    /// Takes a task, and waits for one without blocking the thread. Dropping the future before it
+    /// is ready loses no task.
     ///
     /// # Errors
     ///
@@ -120,8 +121,9 @@ impl<T: Send> Drop for Get<'_, T> {
 }
 
 impl<T: Send> Producer<T> {
-    /// Puts a task, and waits for room without blocking the thread, if the pool has a [capacity](crate::Builder::capacity). Dropping
-    /// the future before it is ready drops the task, which was not put.
+    /// Puts a task, and waits for room without blocking the thread, if the pool has a
+    /// [capacity](crate::Builder::capacity). Dropping the future before it is ready drops the
+    /// task, which was not put.
     ///
     /// In the same order as [`put`](Producer::put).
     ///

@@ -258,7 +258,8 @@ impl<M: Memory> Gate<M> {
         let mut waker = waker.clone();
         let mut it = self.lock();
         let there = it.sleepers.get_mut(entry).map(|old| core::mem::swap(old, &mut waker));
-        // Before the old waker is dropped, or the new one if nobody needs it: that may be foreign code.
+        // Before the old waker is dropped, or the new one if nobody needs it: that may be foreign
+        // code.
         drop(it);
         there.is_some()
     }

@@ -1,4 +1,5 @@
-//! Futures that own their handle, and give it back: to be kept in a struct, or sent to another task.
+//! Futures that own their handle, and give it back: to be kept in a struct, or sent to another
+//! task.
 
 use std::fmt;
 use std::future::Future;
@@ -45,7 +46,8 @@ impl<T: Send> Unpin for OwnedGet<T> {}
 impl<T: Send> Unpin for OwnedPut<T> {}
 
 impl<T: Send> Consumer<T> {
-    /// As [`get_async`](Consumer::get_async), as a future that owns the consumer and gives it back with the task.
+    /// As [`get_async`](Consumer::get_async), as a future that owns the consumer and gives it back
+    /// with the task.
     #[doc(alias = "into_recv_async")]
     pub fn into_get_async(self) -> OwnedGet<T> {
         OwnedGet { consumer: Some(self), entry: None }

@@ -20,8 +20,9 @@ use crate::salsa::Salsa;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another, between two calls. A [clone](Producer::clone) is another producer of the
-/// same pool. A chunk that it has begun when it is dropped is finished by the next producer. With the last producer the pool is
+/// One thread at a time uses it; it may be sent to another, between two calls. A
+/// [clone](Producer::clone) is another producer of the same pool. A chunk that it has begun when it
+/// is dropped is finished by the next producer. With the last producer the pool is
 /// [closed](crate::TaskPool#who-closes-a-pool).
 ///
 /// Two threads cannot share one:
@@ -62,8 +63,9 @@ macro_rules! put {
             return refused(why, shared, $task);
         }
         let place = feeder.end().place();
-        // SAFETY: this place was found, or prepared by `begin_slowly`. Nobody reads it before `filled` is past it, and its last life's reader was
-        // done before the chunk was reset.
+        // SAFETY: this place was found, or prepared by `begin_slowly`. Nobody reads it before
+        // `filled` is past it, and its last life's reader was done before the chunk was
+        // reset.
         unsafe { place.slot.write($task) };
         // SAFETY: it is this producer's, and was written just now.
         unsafe { feeder.end().publish(&place) };
@@ -81,7 +83,8 @@ impl<T: Send> Producer<T> {
         Producer { feeder, busy, shared, not_sync: PhantomData }
     }
 
-    /// One more producer of the same pool and home, for another thread. (`clone` panics where this gives an error.)
+    /// One more producer of the same pool and home, for another thread. (`clone` panics where this
+    /// gives an error.)
     ///
     /// # Errors
     ///
@@ -93,12 +96,13 @@ impl<T: Send> Producer<T> {
     /// Puts a task; sleeps while a pool that has a capacity is full. Without a capacity wait-free
     /// but for a chunk's memory and for waking a sleeping consumer.
     ///
-    /// What one producer puts goes to several consumers in turn, so it comes out in no promised order, even if nobody steals
-    /// ([what order is promised](crate#what-order-is-promised)).
+    /// What one producer puts goes to several consumers in turn, so it comes out in no promised
+    /// order, even if nobody steals ([what order is promised](crate#what-order-is-promised)).
     ///
     /// # Errors
     ///
-    /// [`PutError::Closed`], [`PutError::NoConsumer`] and [`PutError::OutOfMemory`] give the task back.
+    /// [`PutError::Closed`], [`PutError::NoConsumer`] and [`PutError::OutOfMemory`] give the task
+    /// back.
     #[inline]
     #[doc(alias = "send")]
     pub fn put(&mut self, task: T) -> Result<(), PutError<T>> {
@@ -130,7 +134,8 @@ impl<T: Send> Producer<T> {
         }
     }
 
-    /// Puts a task; waits no longer than `timeout` for room. A time beyond what the clock can tell is for ever.
+    /// Puts a task; waits no longer than `timeout` for room. A time beyond what the clock can tell
+    /// is for ever.
     ///
     /// ```
     /// use std::time::Duration;
@@ -189,8 +194,8 @@ impl<T: Send> Producer<T> {
     }
 }
 
-/// What a put must do before it can go on: it is admitted, and has a place for its task. Out of line: a put that has both shall not keep
-/// registers for this.
+/// What a put must do before it can go on: it is admitted, and has a place for its task. Out of
+/// line: a put that has both shall not keep registers for this.
 #[cold]
 #[inline(never)]
 fn begin_slowly<T: Send>(
@@ -243,7 +248,8 @@ fn refused<T: Send>(why: Refused, shared: &Shared<T>, task: T) -> Result<(), Put
 ///
 /// # Panics
 ///
-/// If there are 4096 producers already, or there is no memory; [`try_clone`](Producer::try_clone) gives an error instead.
+/// If there are 4096 producers already, or there is no memory; [`try_clone`](Producer::try_clone)
+/// gives an error instead.
 impl<T: Send> Clone for Producer<T> {
     fn clone(&self) -> Self {
         match self.try_clone() {

@@ -24,7 +24,8 @@ impl<'a, M: Memory> Putting<'a, M> {
         Putting { busy, gate }
     }
 
-    /// The put of a task for which there is a place goes on: until its [end](Putting::end) nothing can panic.
+    /// The put of a task for which there is a place goes on: until its [end](Putting::end) nothing
+    /// can panic.
     #[inline(always)]
     pub(crate) fn go_on(self) {
         mem::forget(self);
@@ -36,13 +37,15 @@ impl<'a, M: Memory> Putting<'a, M> {
         Putting { busy, gate }
     }
 
-    /// Whether the pool is open, has no capacity, and nobody sleeps: then there is nothing else to ask.
+    /// Whether the pool is open, has no capacity, and nobody sleeps: then there is nothing else to
+    /// ask.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.gate.is_plain()
     }
 
-    /// Ends a put whose task is in the pool. Whether the pool is closed: then ask [`is_abandoned`](Sides::is_abandoned).
+    /// Ends a put whose task is in the pool. Whether the pool is closed: then ask
+    /// [`is_abandoned`](Sides::is_abandoned).
     #[inline(always)]
     pub(crate) fn end(self) -> bool {
         let putting = ManuallyDrop::new(self);

@@ -1,7 +1,8 @@
 //! [`Selector`]: the first of several gets and puts that can be done.
 //!
-//! It is the futures of these gets and puts, polled by whoever waits: a thread, with a waker that unparks it, or the executor of an async program. Those that were
-//! not first are dropped, which loses nothing: a wake-up that one of them had is passed on.
+//! It is the futures of these gets and puts, polled by whoever waits: a thread, with a waker that
+//! unparks it, or the executor of an async program. Those that were not first are dropped, which
+//! loses nothing: a wake-up that one of them had is passed on.
 
 use std::cell::Cell;
 use std::fmt;
@@ -18,8 +19,9 @@ use super::wait::Parked;
 
 /// Waits for the first of several gets and puts, and does that one alone.
 ///
-/// Each is added with what to do with its result. Of those that can be done at once each selection begins with another. A get from a pool that is
-/// closed and empty *can be done*: its result is [`Closed`]. So can a put that is refused.
+/// Each is added with what to do with its result. Of those that can be done at once each selection
+/// begins with another. A get from a pool that is closed and empty *can be done*: its result is
+/// [`Closed`]. So can a put that is refused.
 ///
 /// ```
 /// use poach_pool::{Selector, TaskPool};
@@ -35,8 +37,9 @@ use super::wait::Parked;
 /// assert_eq!(got, "for Ada");
 /// ```
 ///
-/// It is a future as well: in an async program `.await` it in place of [`wait`](Selector::wait). Like all futures of this crate it is cancel safe for
-/// gets: dropped before it is ready it has taken no task. The task of a put that was not done is dropped with it.
+/// It is a future as well: in an async program `.await` it in place of [`wait`](Selector::wait).
+/// Like all futures of this crate it is cancel safe for gets: dropped before it is ready it has
+/// taken no task. The task of a put that was not done is dropped with it.
 ///
 /// An operation costs an allocation, and an entry at its pool's gate if none can be done at once.
 #[must_use = "a selector does nothing unless it is waited for"]
@@ -134,7 +137,8 @@ impl<'a, R> Selector<'a, R> {
     ///
     /// # Panics
     ///
-    /// If there is nothing to select from: that would never end. If what is done with a result does.
+    /// If there is nothing to select from: that would never end. If what is done with a result
+    /// does.
     pub fn wait(self) -> R {
         assert!(!self.operations.is_empty(), "a selection among nothing would wait for ever");
         match self.wait_until(None) {
@@ -156,7 +160,8 @@ impl<'a, R> Selector<'a, R> {
         }
     }
 
-    /// As [`wait`](Selector::wait), no longer than `timeout`. A time beyond what the clock can tell is for ever. Among nothing it waits so long.
+    /// As [`wait`](Selector::wait), no longer than `timeout`. A time beyond what the clock can tell
+    /// is for ever. Among nothing it waits so long.
     ///
     /// # Errors
     ///

@@ -17,8 +17,8 @@ pub(crate) struct Shared<T: Send> {
 }
 
 impl<T: Send> Shared<T> {
-    /// Drops all tasks in the pool, which nobody is left to take. Where there is no memory for a consumer's entry they stay until the
-    /// pool is dropped.
+    /// Drops all tasks in the pool, which nobody is left to take. Where there is no memory for a
+    /// consumer's entry they stay until the pool is dropped.
     #[cold]
     #[inline(never)]
     pub(crate) fn discard(&self) {

@@ -1,8 +1,9 @@
-//! Who is left: how many handles could put, how many could take, and whether the last of those has gone.
+//! Who is left: how many handles could put, how many could take, and whether the last of those has
+//! gone.
 //!
-//! Producers are counted, and consumers. A [`TaskPool`](crate::TaskPool) could make either. It counts as one of both sides if
-//! the pool [stays open](crate::Builder::stays_open). If not, a side is gone with its last handle, and one that has never had a handle with the
-//! last `TaskPool`.
+//! Producers are counted, and consumers. A [`TaskPool`](crate::TaskPool) could make either. It
+//! counts as one of both sides if the pool [stays open](crate::Builder::stays_open). If not, a side
+//! is gone with its last handle, and one that has never had a handle with the last `TaskPool`.
 
 use poach_memory::{Memory, Ordering, Word};
 
@@ -46,7 +47,8 @@ impl<M: Memory> Sides<M> {
 
     /// One handle less. Whether it was the last.
     pub(crate) fn leave(&self, side: Side) -> bool {
-        // AcqRel: the last comes after all that the others did, and sees whether one of them has closed the pool.
+        // AcqRel: the last comes after all that the others did, and sees whether one of them has
+        // closed the pool.
         self.handles[side as usize].fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -71,7 +73,8 @@ impl<M: Memory> Sides<M> {
         if self.pools.fetch_sub(1, Ordering::AcqRel) > 1 {
             return [false; 2];
         }
-        // Acquire, as in `leave`. A side without a handle stays so: only a `TaskPool` or a handle of that side makes one.
+        // Acquire, as in `leave`. A side without a handle stays so: only a `TaskPool` or a handle
+        // of that side makes one.
         sides.map(|side| self.handles[side as usize].load(Ordering::Acquire) == 0)
     }
 
@@ -88,7 +91,8 @@ impl<M: Memory> Sides<M> {
         self.untaken.load(Ordering::Relaxed) & UNTAKEN != 0
     }
 
-    /// Whether the last that could take has gone. For a put that is over, and found the pool closed.
+    /// Whether the last that could take has gone. For a put that is over, and found the pool
+    /// closed.
     pub(crate) fn is_abandoned(&self) -> bool {
         // Relaxed: ordered by the fence of p5 (`admission`).
         self.untaken.load(Ordering::Relaxed) & ABANDONED != 0

@@ -1,4 +1,5 @@
-//! A consumer as a `Stream`, and a producer as a `Sink`: of the crates `futures-core` and `futures-sink`, for the combinators of `futures` and others.
+//! A consumer as a `Stream`, and a producer as a `Sink`: of the crates `futures-core` and
+//! `futures-sink`, for the combinators of `futures` and others.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -16,7 +17,8 @@ use super::owned::poll_get;
 use super::producer::Producer;
 use super::sleepers::Entry;
 
-/// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::stream`], [`Consumer::into_stream`].
+/// The tasks of a [`Consumer`], until the pool is closed and empty: [`Consumer::stream`],
+/// [`Consumer::into_stream`].
 #[must_use = "a stream does nothing unless it is polled"]
 pub struct TaskStream<T: Send, C: BorrowMut<Consumer<T>> = Consumer<T>> {
     consumer: C,
@@ -51,7 +53,8 @@ impl<T: Send> Consumer<T> {
 }
 
 impl<T: Send> Producer<T> {
-    /// The producer as a sink, whose errors give the task back. To close the sink is to flush it: the pool is closed with its last producer, or by hand.
+    /// The producer as a sink, whose errors give the task back. To close the sink is to flush it:
+    /// the pool is closed with its last producer, or by hand.
     pub fn sink(&mut self) -> TaskSink<T, &mut Self> {
         TaskSink { producer: self, task: None, entry: None }
     }

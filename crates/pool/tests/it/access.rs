@@ -1,4 +1,5 @@
-//! Whom a producer serves, and whom a consumer robs: the order of the access lists, and when they are made.
+//! Whom a producer serves, and whom a consumer robs: the order of the access lists, and when they
+//! are made.
 
 #![forbid(unsafe_code)]
 
@@ -48,7 +49,8 @@ fn the_nearest_pool_is_served_and_robbed_first() {
     the_nearest_first(WsLifo::<u64, Machine>::new().expect("memory"));
 }
 
-/// Of two pools the first is the nearer, and the second has a chunk to spare. Which a producer serves that looks for such, or does not.
+/// Of two pools the first is the nearer, and the second has a chunk to spare. Which a producer
+/// serves that looks for such, or does not.
 fn served<P: Mechanism<u64>>(pools: P, balancing: bool) -> Option<usize> {
     let pools = Arc::new(pools);
     let mut consumers = [(); 2].map(|()| pools.consumer().expect("memory"));

@@ -1,4 +1,5 @@
-//! How a pool ends: by hand, with its last producer, with its last consumer; and what becomes of those who wait, and of what is in it.
+//! How a pool ends: by hand, with its last producer, with its last consumer; and what becomes of
+//! those who wait, and of what is in it.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,6 @@
-//! What a pool counts of itself, by one thread, where each count has one value: the exchanges of a handle, the chunks that were
-//! made, the pools that are open. Chunks that are lost, or counts that are wrong, harm no task, so that no other test notices.
+//! What a pool counts of itself, by one thread, where each count has one value: the exchanges of a
+//! handle, the chunks that were made, the pools that are open. Chunks that are lost, or counts that
+//! are wrong, harm no task, so that no other test notices.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +23,8 @@ fn put<P: Produce<u64>>(producer: &mut P, tasks: u64) {
     }
 }
 
-/// The exchanges of a consumer that takes four tasks, of a thief that takes the first of two others, and of one that finds nothing.
+/// The exchanges of a consumer that takes four tasks, of a thief that takes the first of two
+/// others, and of one that finds nothing.
 fn exchanges<P: Mechanism<u64>>(pools: P) -> [u64; 3] {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().expect("memory");
@@ -43,8 +45,8 @@ fn exchanges<P: Mechanism<u64>>(pools: P) -> [u64; 3] {
 
 #[test]
 fn exchanges_are_counted() {
-    // The end of a chunk is two: it ends the term, and puts the chunk on the stack of free ones. SALSA's thief makes the chunk its
-    // own, settles its count, and claims the slot.
+    // The end of a chunk is two: it ends the term, and puts the chunk on the stack of free ones.
+    // SALSA's thief makes the chunk its own, settles its count, and claims the slot.
     assert_eq!(exchanges(Salsa::<u64>::new(4).expect("memory")), [2, 3, 0]);
     assert_eq!(exchanges(SalsaCas::<u64>::new(4).expect("memory")), [6, 1, 0]);
     // The first chunk is exhausted: the thief moves the list's head.
@@ -78,7 +80,8 @@ fn a_chunk_that_is_used_up_is_filled_again() {
     a_chunk_goes_round(SalsaCas::<u64>::new(2).expect("memory"));
 }
 
-/// A thief has its hazard pointer on a chunk that is used up, and goes: the chunk comes back with the next one.
+/// A thief has its hazard pointer on a chunk that is used up, and goes: the chunk comes back with
+/// the next one.
 #[test]
 fn a_chunk_that_a_thief_has_left_is_filled_again() {
     let pools = Arc::new(SalsaCas::<u64>::new(2).expect("memory"));
@@ -174,7 +177,8 @@ fn a_chunk_that_its_owner_has_lost_is_filled_again() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// A producer goes in the middle of a chunk, and the next, which has its number, puts one more task.
+/// A producer goes in the middle of a chunk, and the next, which has its number, puts one more
+/// task.
 fn two_producers<P: Mechanism<u64>>(pools: P) -> Arc<P> {
     let pools = Arc::new(pools);
     let mut first = pools.producer().expect("memory");

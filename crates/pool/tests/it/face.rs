@@ -432,8 +432,9 @@ fn the_room_of_each_task_is_given_back() {
     });
 }
 
-/// A task of 64 KiB is copied so seldom that a put and a get have room on a stack of four such tasks and a little; with their callers' own task
-/// and result, without optimisation. So has a put that makes a chunk.
+/// A task of 64 KiB is copied so seldom that a put and a get have room on a stack of four such
+/// tasks and a little; with their callers' own task and result, without optimisation. So has a put
+/// that makes a chunk.
 #[test]
 fn a_large_task_needs_little_stack() {
     const SIZE: usize = 1 << 16;

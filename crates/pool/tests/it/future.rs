@@ -1,4 +1,5 @@
-//! Futures, streams, sinks and selections: woken by a task, by room, by the close, and never to a task's loss.
+//! Futures, streams, sinks and selections: woken by a task, by room, by the close, and never to a
+//! task's loss.
 
 #![forbid(unsafe_code)]
 
@@ -342,7 +343,8 @@ fn a_stream_has_all_tasks_and_then_ends() {
         producer.put_many([1, 2]).unwrap();
         assert_eq!((woken(&count), next(&mut stream, &waker)), (1, Poll::Ready(Some(1))));
     }
-    // What the first has not taken, the next does; one that waits and is dropped passes its wake-up on.
+    // What the first has not taken, the next does; one that waits and is dropped passes its wake-up
+    // on.
     let (other, other_waker) = counted();
     let mut dropped = consumer.clone().into_stream();
     let mut stream: TaskStream<_> = consumer.into_stream();

@@ -1,4 +1,5 @@
-//! A future that is ready, and not dropped yet, has given up its place among those that wait: no wake-up goes to it.
+//! A future that is ready, and not dropped yet, has given up its place among those that wait: no
+//! wake-up goes to it.
 //!
 //! What makes it ready comes between its two looks: while it clones its waker.
 
@@ -32,7 +33,8 @@ fn meddle(_: *const ()) -> RawWaker {
 /// A waker that wakes nobody, and does this when it is cloned.
 fn meddling(meddles: impl FnOnce() + 'static) -> Waker {
     MEDDLES.set(Some(Box::new(meddles)));
-    // SAFETY: its functions do not look at the pointer, and what a thread has left to do is its own.
+    // SAFETY: its functions do not look at the pointer, and what a thread has left to do is its
+    // own.
     unsafe { Waker::from_raw(RawWaker::new(ptr::null(), &MEDDLING)) }
 }
 

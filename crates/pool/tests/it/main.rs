@@ -1,4 +1,5 @@
-//! The behaviour tests and the models, each file a module; a directory holds what several files use.
+//! The behaviour tests and the models, each file a module; a directory holds what several files
+//! use.
 
 mod scenes;
 #[allow(dead_code, reason = "the unit tests use the rest")]

@@ -1,7 +1,8 @@
-//! The five pools under the memory model of C11: what a thread must have seen of those before it, where the order of steps alone would
-//! show nothing.
+//! The five pools under the memory model of C11: what a thread must have seen of those before it,
+//! where the order of steps alone would show nothing.
 //!
-//! Most searches have no preemption, or one: the threads run one after the other, and each load may read what is not the latest.
+//! Most searches have no preemption, or one: the threads run one after the other, and each load may
+//! read what is not the latest.
 
 #![forbid(unsafe_code)]
 
@@ -20,12 +21,14 @@ use crate::scenes::{
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more
+/// than [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
 
-/// As [`pass`], and both consumers then look whether there is more: what has gone from their pools they pass over for all that come.
+/// As [`pass`], and both consumers then look whether there is more: what has gone from their pools
+/// they pass over for all that come.
 fn pass_on<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -108,7 +111,8 @@ fn chunks_of_one_of_salsa_cas_that_have_gone_are_passed_over() {
     clean("salsa-cas", 0, pass_on(|| salsa_cas(1)));
 }
 
-// Each look at a rival's pool begins with a full fence. So the looker must be stopped where the others come in between: twice.
+// Each look at a rival's pool begins with a full fence. So the looker must be stopped where the
+// others come in between: twice.
 
 #[test]
 fn a_bag_is_not_said_to_be_empty() {
@@ -127,13 +131,15 @@ fn ws_lifo_is_not_said_to_be_empty() {
     clean("ws-lifo", 2, pass(ws_lifo, ENOUGH));
 }
 
-/// In chunks that are not used up: one that begins another life may look for a moment as if it had a task.
+/// In chunks that are not used up: one that begins another life may look for a moment as if it had
+/// a task.
 #[test]
 fn a_theft_is_heard_of() {
     clean("salsa", 1, announcements(|| salsa(4)));
 }
 
-/// What must fail: without the announcements each of the scenes shows an empty pool, even though no thread is preempted.
+/// What must fail: without the announcements each of the scenes shows an empty pool, even though no
+/// thread is preempted.
 #[test]
 fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
     let config = Config::c11().within(0, Config::c11().max_executions);
@@ -151,7 +157,8 @@ enum Beside {
     Thief,
 }
 
-/// The owner has taken the first task of a pool. A producer puts the next, and the owner takes. In the end each task was taken once.
+/// The owner has taken the first task of a pool. A producer puts the next, and the owner takes. In
+/// the end each task was taken once.
 fn fed<P: Mechanism<u32> + 'static>(
     make: impl Fn() -> Option<P>,
     beside: Beside,

@@ -1,8 +1,9 @@
-//! Chunks under the memory model of C11 whose life ends, and whose next life begins, between two steps of a consumer, a thief or a
-//! producer: what each of them must have acquired with the word that says in which life the chunk is.
+//! Chunks under the memory model of C11 whose life ends, and whose next life begins, between two
+//! steps of a consumer, a thief or a producer: what each of them must have acquired with the word
+//! that says in which life the chunk is.
 //!
-//! In each scene one thread ends the life, another then begins the next, and a third comes to the chunk. Its loads may read what was there
-//! before. So it need be stopped but once, or not at all.
+//! In each scene one thread ends the life, another then begins the next, and a third comes to the
+//! chunk. Its loads may read what was there before. So it need be stopped but once, or not at all.
 
 #![forbid(unsafe_code)]
 
@@ -97,7 +98,8 @@ where
         });
     }
 
-    /// A thread that begins when the first has ended: another order is none of the executions that are asked about.
+    /// A thread that begins when the first has ended: another order is none of the executions that
+    /// are asked about.
     fn later<H: 'static>(
         &self,
         threads: &mut Threads,
@@ -109,7 +111,8 @@ where
         let (tasks, ended) = (Rc::clone(&self.tasks), Rc::clone(&self.ended));
         let keep = Rc::clone(keep);
         threads.spawn(name, move || {
-            // Relaxed: nothing is acquired by it before a full fence, which acquires as much without it.
+            // Relaxed: nothing is acquired by it before a full fence, which acquires as much
+            // without it.
             if ended.load(Ordering::Relaxed) != 0 {
                 body(&mut handle, &tasks);
             }
@@ -136,8 +139,8 @@ where
     }
 }
 
-/// A thief of SALSA+CAS has found a task in a chunk. The owner takes the task, which is the chunk's last, and does not see the thief's hazard
-/// pointer. A producer fills the chunk anew.
+/// A thief of SALSA+CAS has found a task in a chunk. The owner takes the task, which is the chunk's
+/// last, and does not see the thief's hazard pointer. A producer fills the chunk anew.
 #[test]
 fn a_thief_of_salsa_cas_knows_how_much_there_is_in_a_chunks_next_life() {
     clean("salsa-cas", 1, |threads| {
@@ -160,8 +163,8 @@ fn a_thief_of_salsa_cas_knows_how_much_there_is_in_a_chunks_next_life() {
     });
 }
 
-/// A consumer of SALSA has found a task in a chunk that it had left. A thief takes the chunk, and the task, which is its last, and goes. A
-/// producer fills the chunk anew, for the consumer.
+/// A consumer of SALSA has found a task in a chunk that it had left. A thief takes the chunk, and
+/// the task, which is its last, and goes. A producer fills the chunk anew, for the consumer.
 #[test]
 fn a_consumer_knows_how_much_it_has_taken_in_a_chunks_next_life() {
     clean("salsa", 1, |threads| {
@@ -193,8 +196,9 @@ fn a_consumer_knows_how_much_it_has_taken_in_a_chunks_next_life() {
     });
 }
 
-/// A producer has read that a chunk is the topmost free one. Others fill it, empty it and give it back. Another chunk stays with those that
-/// are not free yet, and its number stood for a moment in the first one's word for the chunk below.
+/// A producer has read that a chunk is the topmost free one. Others fill it, empty it and give it
+/// back. Another chunk stays with those that are not free yet, and its number stood for a moment in
+/// the first one's word for the chunk below.
 #[test]
 fn who_pops_a_chunk_that_has_come_back_knows_what_is_below_it_now() {
     clean("salsa-cas", 0, |threads| {

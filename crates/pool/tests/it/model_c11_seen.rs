@@ -1,5 +1,6 @@
-//! The pools under the memory model of C11, in scenes that are there for one question each: what who reads an announcement must know,
-//! and who sees a pool without a task; and what hands over nodes, chunks and counts.
+//! The pools under the memory model of C11, in scenes that are there for one question each: what
+//! who reads an announcement must know, and who sees a pool without a task; and what hands over
+//! nodes, chunks and counts.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +18,8 @@ use crate::scenes::{self, Kept, conc_bag, fenced, salsa, salsa_cas, ws_lifo, ws_
 /// So many executions take less than a second.
 const MOST: u64 = 10_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more
+/// than [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
@@ -96,7 +98,8 @@ where
         threads.finally(move || self.check(most));
     }
 
-    /// Takes what is there. With what the threads have taken, that is each of the tasks 1 to `most` once.
+    /// Takes what is there. With what the threads have taken, that is each of the tasks 1 to `most`
+    /// once.
     fn check(&self, most: u32) {
         let mut taken = self.taken.borrow_mut();
         for consumer in self.consumers.borrow_mut().iter_mut() {
@@ -119,8 +122,9 @@ fn take(consumer: &mut impl Consume<u32>, from: usize) -> Option<u32> {
     if consumer.number() == from { consumer.consume() } else { consumer.steal(from) }
 }
 
-/// A producer writes a place and puts a task, and a consumer takes that. Who reads that the consumer has announced it reads the place:
-/// the announcement comes after the consumer has seen the task.
+/// A producer writes a place and puts a task, and a consumer takes that. Who reads that the
+/// consumer has announced it reads the place: the announcement comes after the consumer has seen
+/// the task.
 fn told<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -196,7 +200,8 @@ fn who_sees_a_pool_without_a_task_knows_that_it_was_announced() {
     clean("ws-lifo", 1, announced_before(ws_lifo));
 }
 
-/// A thief has a chunk, is robbed of it and steals it back. Who sees the thief's pool empty has heard of one of the two.
+/// A thief has a chunk, is robbed of it and steals it back. Who sees the thief's pool empty has
+/// heard of one of the two.
 #[test]
 fn who_sees_a_stolen_chunk_empty_knows_that_it_was_announced() {
     clean("salsa", 0, |threads| {
@@ -239,7 +244,8 @@ fn who_finds_the_last_node_of_a_queue_finds_it_whole() {
     });
 }
 
-/// A consumer of a bag sees that its chunk of one is not filled yet. The producer fills it, and the next.
+/// A consumer of a bag sees that its chunk of one is not filled yet. The producer fills it, and the
+/// next.
 #[test]
 fn a_chunk_that_is_filled_behind_a_look_is_not_passed_over() {
     clean("conc-bag", 1, |threads| {
@@ -251,7 +257,8 @@ fn a_chunk_that_is_filled_behind_a_look_is_not_passed_over() {
     });
 }
 
-/// Of one producer's list a task is taken after the next was put, twice. None of the takes is of a last task, so that none is announced.
+/// Of one producer's list a task is taken after the next was put, twice. None of the takes is of a
+/// last task, so that none is announced.
 #[test]
 fn a_bag_with_one_list_is_not_said_to_be_empty() {
     clean("conc-bag", 2, |threads| {
@@ -305,7 +312,8 @@ fn who_robs_a_thief_knows_what_the_thief_has_taken() {
     });
 }
 
-/// A consumer goes from one chunk to the next. A thief takes what is left of the first, which is then filled anew for the thief.
+/// A consumer goes from one chunk to the next. A thief takes what is left of the first, which is
+/// then filled anew for the thief.
 #[test]
 fn a_chunk_is_filled_anew_after_its_consumer_is_done_with_it() {
     clean("salsa", 0, |threads| {
@@ -348,8 +356,8 @@ fn who_uses_further_words_of_a_chunk_finds_them_whole() {
     });
 }
 
-/// A task comes to the chunk in the middle of a theft: the owner sees it, and the thief does not. The owner looks for tasks before it
-/// looks whether the chunk is its own.
+/// A task comes to the chunk in the middle of a theft: the owner sees it, and the thief does not.
+/// The owner looks for tasks before it looks whether the chunk is its own.
 fn comes_during_a_theft(threads: &mut Threads) {
     let stage = Stage::new(|| fenced(4));
     let ([mut producer], [mut owner, thief]) = (stage.producers(), stage.consumers());

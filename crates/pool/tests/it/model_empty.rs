@@ -1,14 +1,15 @@
-//! "Empty" means empty: the five pools, on the simulated machine, while tasks come behind the looker's back.
+//! "Empty" means empty: the five pools, on the simulated machine, while tasks come behind the
+//! looker's back.
 //!
 //! In each scene there is a task in the pool at every instant (the scenes are
 //! [`poach_models::emptiness`]); the policy must never say that there is none. Each scene must fail
-//! where announcements are not heard, which is the same as if the looker did not read them again, or as if
-//! nothing announced what it took.
+//! where announcements are not heard, which is the same as if the looker did not read them again,
+//! or as if nothing announced what it took.
 //!
 //! The searches have a bound on preemptions, as a model of a looker and two consumers has too many
-//! executions without, and one on executions; each prints how many it ran and which of the two ended it. The
-//! memory is sequentially consistent: what is asked is the order of looks and takes. (The store of an
-//! announcement and that of the take leave a store buffer in their order.)
+//! executions without, and one on executions; each prints how many it ran and which of the two
+//! ended it. The memory is sequentially consistent: what is asked is the order of looks and takes.
+//! (The store of an announcement and that of the take leave a store buffer in their order.)
 
 #![forbid(unsafe_code)]
 
@@ -29,8 +30,8 @@ fn bounded(preemptions: u32) -> Config {
     Config::sequential().within(preemptions, 150_000)
 }
 
-/// There is one consumer, which looks, and two tasks. A second consumer comes and steals one, so that the other is in its pool; a task comes
-/// to the first pool, and the other is taken.
+/// There is one consumer, which looks, and two tasks. A second consumer comes and steals one, so
+/// that the other is in its pool; a task comes to the first pool, and the other is taken.
 fn comes<P: Mechanism<u32> + 'static>(threads: &mut Threads, pools: P)
 where
     P::Producer: 'static,
@@ -70,8 +71,8 @@ fn one_consumer_looks_once() {
     clean("conc-bag", &bounded(3), |threads| comes(threads, conc_bag(2).expect("memory")));
 }
 
-/// Two scenes, clean where announcements are heard and wrong where they are not. (What else must fail, a looker
-/// that goes by too seldom, is in `thefts.rs`.)
+/// Two scenes, clean where announcements are heard and wrong where they are not. (What else must
+/// fail, a looker that goes by too seldom, is in `thefts.rs`.)
 fn never_empty<P: Mechanism<u32> + 'static>(name: &str, make: fn() -> Option<P>)
 where
     P::Producer: 'static,

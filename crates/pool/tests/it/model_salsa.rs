@@ -1,8 +1,8 @@
 //! SALSA under loom: the C11 memory model, every interleaving up to a number of preemptions.
 //!
 //! Each model asks one question, and each mistake that the paper warns of has one that finds it.
-//! loom knows no process-wide barrier: the policy is the full fence. The fence-free policies are for
-//! the TSO models.
+//! loom knows no process-wide barrier: the policy is the full fence. The fence-free policies are
+//! for the TSO models.
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,7 +22,8 @@ type Pools<F, C> = Arc<Salsa<Task, Loom, F, C>>;
 fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) -> usize {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
-    // Accesses of one execution: three consumers that drain all pools and leave them make some 1,100.
+    // Accesses of one execution: three consumers that drain all pools and leave them make some
+    // 1,100.
     builder.max_branches = 2000;
     let executions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&executions);
@@ -181,7 +182,8 @@ fn a_chunk_is_not_used_again_under_a_thief() {
 }
 
 struct WithoutFirstLook;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutFirstLook {
     const FIRST_LOOK: bool = false;
 }
@@ -197,7 +199,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
 }
 
 struct WithoutSecondLook;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutSecondLook {
     const SECOND_LOOK: bool = false;
 }

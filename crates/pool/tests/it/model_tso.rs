@@ -4,8 +4,8 @@
 //! buffer does without it. Each question is asked of the algorithm, which must be clean, and of the
 //! algorithm without the check that the question is about, which must not.
 //!
-//! Each question says how far it is answered: [`Coverage::Complete`] for every execution, else a bound, which is never
-//! called complete. A mistake is looked for in the same executions.
+//! Each question says how far it is answered: [`Coverage::Complete`] for every execution, else a
+//! bound, which is never called complete. A mistake is looked for in the same executions.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -38,7 +38,8 @@ fn search(coverage: Coverage) -> Config {
     }
 }
 
-/// The first so many executions of those with at most so many preemptions: what does not end in a test's time.
+/// The first so many executions of those with at most so many preemptions: what does not end in a
+/// test's time.
 fn first(executions: u64, preemptions: u32) -> Config {
     Config { max_executions: executions, ..search(Preemptions(preemptions)) }
 }
@@ -218,13 +219,14 @@ where
     });
 }
 
-/// What the tag is there for: a thief that has read a chunk in one life of it and steals it in another.
+/// What the tag is there for: a thief that has read a chunk in one life of it and steals it in
+/// another.
 ///
-/// The thief reads that one task of two is taken. The owner takes the second, and with it ends the chunk;
-/// the producer begins it again, for the same owner, which is about to publish its first task. The thief
-/// steals. A robber steals from the thief, has that task and another that comes, and is done. Now the
-/// owner publishes: as much is taken as the thief read in the other life, so that it need not look again
-/// where it should (line 125), and has the robber's second task.
+/// The thief reads that one task of two is taken. The owner takes the second, and with it ends the
+/// chunk; the producer begins it again, for the same owner, which is about to publish its first
+/// task. The thief steals. A robber steals from the thief, has that task and another that comes,
+/// and is done. Now the owner publishes: as much is taken as the thief read in the other life, so
+/// that it need not look again where it should (line 125), and has the robber's second task.
 fn a_thief_oversleeps<C: Checks + 'static>(threads: &mut Threads) {
     let pools = salsa::<Asym, C>(2);
     let mut producer = pools.producer().expect("memory");
@@ -325,38 +327,44 @@ where
 }
 
 struct WithoutFirstLook;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutFirstLook {
     const FIRST_LOOK: bool = false;
 }
 
 struct WithoutSecondLook;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutSecondLook {
     const SECOND_LOOK: bool = false;
 }
 
 struct WithoutLookForOwner;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutLookForOwner {
     const LOOK_FOR_OWNER: bool = false;
 }
 
 struct WithoutRecheck;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutRecheck {
     const RECHECK: bool = false;
 }
 
 struct WithoutTag;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutTag {
     const TAG: bool = false;
 }
 
 /// A hazard pointer that comes after the reading.
 struct Late;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for Late {
     const PROTECT_FIRST: bool = false;
 }
@@ -372,7 +380,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
 }
 
 struct LateWithoutTag;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for LateWithoutTag {
     const PROTECT_FIRST: bool = false;
     const TAG: bool = false;

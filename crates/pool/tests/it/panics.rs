@@ -160,7 +160,8 @@ fn a_distance_that_says_another_thing_each_time_is_no_error() {
     }
 }
 
-/// What the last consumer leaves is dropped to the last task, also if the drop of one panics; and the pool is whole.
+/// What the last consumer leaves is dropped to the last task, also if the drop of one panics; and
+/// the pool is whole.
 #[test]
 fn a_task_whose_drop_panics_keeps_no_other_in_an_abandoned_pool() {
     for capacity in [None, Some(TASKS)] {
@@ -227,7 +228,8 @@ impl Wake for Loud {
     }
 }
 
-/// The waker of one that waits panics when the last consumer goes: what is left is dropped all the same.
+/// The waker of one that waits panics when the last consumer goes: what is left is dropped all the
+/// same.
 #[test]
 fn a_waker_that_panics_at_the_end_keeps_no_task() {
     let reply = Arc::new(());

@@ -1,7 +1,8 @@
-//! Chunks that are taken away in the middle of what their consumer does: nothing is taken twice, and each chunk comes back to be filled
-//! again.
+//! Chunks that are taken away in the middle of what their consumer does: nothing is taken twice,
+//! and each chunk comes back to be filled again.
 //!
-//! One thread plays all, another's step before a chosen access of one; or real threads, each stopped at the one place that matters.
+//! One thread plays all, another's step before a chosen access of one; or real threads, each
+//! stopped at the one place that matters.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
@@ -39,7 +40,8 @@ fn in_between<R>(
     result
 }
 
-/// The owner has put its hazard pointer on a chunk of one, and reads next whether the chunk is still its own: a thief takes it.
+/// The owner has put its hazard pointer on a chunk of one, and reads next whether the chunk is
+/// still its own: a thief takes it.
 #[test]
 fn a_chunk_that_is_lost_before_it_is_begun_comes_back() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(1).expect("memory"));
@@ -57,7 +59,8 @@ fn a_chunk_that_is_lost_before_it_is_begun_comes_back() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// The owner has published the second task of a chunk of three: a thief takes the chunk, and the third.
+/// The owner has published the second task of a chunk of three: a thief takes the chunk, and the
+/// third.
 #[test]
 fn a_chunk_that_is_lost_during_a_take_comes_back() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
@@ -83,8 +86,8 @@ fn a_chunk_that_is_lost_during_a_take_comes_back() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// The owner is about to publish the last task of a chunk. A thief makes the chunk its own, and is about to claim that task. The owner
-/// has it: the chunk is the owner's to give back.
+/// The owner is about to publish the last task of a chunk. A thief makes the chunk its own, and is
+/// about to claim that task. The owner has it: the chunk is the owner's to give back.
 #[test]
 fn a_chunk_whose_last_task_is_claimed_by_its_owner_comes_back() {
     let pools = Arc::new(Salsa::<u64, Stopping, Full>::new(2).expect("memory"));
@@ -101,8 +104,9 @@ fn a_chunk_whose_last_task_is_claimed_by_its_owner_comes_back() {
             assert_eq!(owns.consume(), Some(1));
         });
         let thief = start(scope, move |stops| {
-            // Before the claim: the fence of the hazard pointer, the theft, a fence before the look for the owner, the policy's, one
-            // before the look whether the chunk is still its own, and the exchange that settles its count.
+            // Before the claim: the fence of the hazard pointer, the theft, a fence before the look
+            // for the owner, the policy's, one before the look whether the chunk is
+            // still its own, and the exchange that settles its count.
             stop_before(stops, Some(Kind::Exchange), 6);
             assert_eq!(steals.steal(0), None);
         });
@@ -118,7 +122,8 @@ fn a_chunk_whose_last_task_is_claimed_by_its_owner_comes_back() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// A thief has chosen a chunk for its one task, and puts its hazard pointer on it: the owner takes the task.
+/// A thief has chosen a chunk for its one task, and puts its hazard pointer on it: the owner takes
+/// the task.
 #[test]
 fn a_chunk_without_a_task_is_not_stolen() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
@@ -137,8 +142,9 @@ fn a_chunk_without_a_task_is_not_stolen() {
     assert_eq!(owner.borrow_mut().consume(), Some(2));
 }
 
-/// A consumer has emptied a chunk, and then works on it in its next life: it has its hazard pointer on it again. A thief ends that life
-/// and goes, the chunk is begun anew, and one task is taken from it, all before the consumer's exchange.
+/// A consumer has emptied a chunk, and then works on it in its next life: it has its hazard pointer
+/// on it again. A thief ends that life and goes, the chunk is begun anew, and one task is taken
+/// from it, all before the consumer's exchange.
 #[test]
 fn a_chunk_is_not_filled_again_under_its_consumer() {
     let pools = Arc::new(SalsaCas::<u64, Stopping>::new(2).expect("memory"));
@@ -164,7 +170,8 @@ fn a_chunk_is_not_filled_again_under_its_consumer() {
     assert_eq!(taken, None);
 }
 
-/// A thief that has stolen a chunk goes on in it as an owner: without a fence or an exchange, where that is how owners go.
+/// A thief that has stolen a chunk goes on in it as an owner: without a fence or an exchange, where
+/// that is how owners go.
 #[test]
 fn a_thief_goes_on_in_its_chunk_without_an_exchange() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
@@ -180,7 +187,8 @@ fn a_thief_goes_on_in_its_chunk_without_an_exchange() {
     })));
     assert_eq!(thief.consume(), Some(1));
     drop(HOOK.take());
-    // Elsewhere the cheap end of the fence is a full one: one behind the look for tasks, and one behind the take.
+    // Elsewhere the cheap end of the fence is a full one: one behind the look for tasks, and one
+    // behind the take.
     assert_eq!(dear.get(), if Stopping::asymmetric() { 0 } else { 2 });
 }
 

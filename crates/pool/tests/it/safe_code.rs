@@ -1,6 +1,6 @@
-//! What safe code can do to a pool: make any of them, with any settings, and answer its questions as it
-//! likes. No task is lost, taken twice or freed twice by it. (What safe code cannot write is in the crate's
-//! module `compile_fail`.)
+//! What safe code can do to a pool: make any of them, with any settings, and answer its questions
+//! as it likes. No task is lost, taken twice or freed twice by it. (What safe code cannot write is
+//! in the crate's module `compile_fail`.)
 
 #![forbid(unsafe_code)]
 
@@ -21,8 +21,8 @@ use poach_pool::{Consumer, Producer, PutManyError, TaskPool, TryGetError};
 
 const TASKS: u64 = if cfg!(miri) { 30 } else { 2000 };
 
-/// Everything that a mechanism's interface allows, in an order that no policy would choose: pools that are not
-/// there, pools that nobody has, handles that are forgotten or go to other threads.
+/// Everything that a mechanism's interface allows, in an order that no policy would choose: pools
+/// that are not there, pools that nobody has, handles that are forgotten or go to other threads.
 fn every_call<P: Mechanism<Box<u64>> + 'static>(pools: P)
 where
     P::Producer: 'static,

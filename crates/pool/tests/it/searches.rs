@@ -1,5 +1,5 @@
-//! How long a search is: it comes to an end where every chunk that it finds is taken away, and an empty get
-//! looks at few pools where few consumers are, whatever was before.
+//! How long a search is: it comes to an end where every chunk that it finds is taken away, and an
+//! empty get looks at few pools where few consumers are, whatever was before.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -27,8 +27,8 @@ fn a_search_that_loses_each_chunk_it_finds_does_not_go_ever_deeper() {
     assert!(producer.produce_force(0, 0).is_ok());
     let thefts = Rc::new(Cell::new(0));
     let stolen = Rc::new(RefCell::new(Vec::new()));
-    // The owner sets its hazard pointer, with a fence, and reads the term; before its next load, that of
-    // `taken`, a thief takes the chunk away, and another comes.
+    // The owner sets its hazard pointer, with a fence, and reads the term; before its next load,
+    // that of `taken`, a thief takes the chunk away, and another comes.
     let mut loads = 0;
     let (count, keep) = (Rc::clone(&thefts), Rc::clone(&stolen));
     HOOK.set(Some(Box::new(move |kind| match kind {
@@ -72,8 +72,8 @@ const COMERS: usize = if cfg!(miri) { 10 } else { 1000 };
 /// How often they do. An interpreter takes minutes for ten times.
 const TIMES: usize = if cfg!(miri) { 2 } else { 10 };
 
-/// What an empty get costs at first, and when [`TIMES`] times so many consumers have come and gone; each time some
-/// get tasks.
+/// What an empty get costs at first, and when [`TIMES`] times so many consumers have come and gone;
+/// each time some get tasks.
 fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u64) {
     let pools = Arc::new(make().expect("memory"));
     let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
@@ -93,8 +93,8 @@ fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u6
             }
         }
     }
-    // The chunk that the producer has begun may be one of a consumer that has gone, whose pool stays in sight
-    // until it is full.
+    // The chunk that the producer has begun may be one of a consumer that has gone, whose pool
+    // stays in sight until it is full.
     for task in 0..4 {
         assert!(feeder.put(task).is_ok());
         assert_eq!(taker.get(), Some(task));
@@ -138,8 +138,8 @@ fn an_empty_get_of_a_bag_looks_at_few_lists_when_many_producers_have_come_and_go
     assert!(after < before + 100, "{before} accesses, and then {after}");
 }
 
-/// As in `an_empty_get_looks_at_few_pools`, but tasks stand in the last pool when its consumer goes: it is looked
-/// at until they are taken, and no longer.
+/// As in `an_empty_get_looks_at_few_pools`, but tasks stand in the last pool when its consumer
+/// goes: it is looked at until they are taken, and no longer.
 #[test]
 fn a_pool_that_is_left_with_tasks_is_looked_at_until_they_are_taken() {
     fn ask<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) {
@@ -186,7 +186,8 @@ fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
         let first = std::iter::from_fn(|| consumers[0].consume()).count();
         assert!(first >= 300, "{first}");
     }
-    // It counts no accesses: on the machine's own memory an interpreter takes a minute for so many puts.
+    // It counts no accesses: on the machine's own memory an interpreter takes a minute for so many
+    // puts.
     ask(WsMsq::<u64, Machine>::new);
     ask(WsLifo::<u64, Machine>::new);
 }

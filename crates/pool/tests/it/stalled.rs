@@ -1,8 +1,8 @@
 //! Consumers and producers that stop for ever: the others get all the tasks but those that the
 //! stalled ones had made their own.
 //!
-//! A stall inside of an operation is for `stress_stalls.rs`, which stops threads anywhere; here handles
-//! simply stay, unused, each in a state that an operation leaves behind.
+//! A stall inside of an operation is for `stress_stalls.rs`, which stops threads anywhere; here
+//! handles simply stay, unused, each in a state that an operation leaves behind.
 
 #![forbid(unsafe_code)]
 
@@ -81,7 +81,8 @@ fn more_consumers_than_a_chunk_has_words_for() {
     let pools = Arc::new(Salsa::<usize>::new(100).unwrap());
     let taker = || Taker::at(&pools, Policy::default(), 0);
     let mut feeder = Feeder::at(&pools, Policy::default(), 0).unwrap();
-    // The words of the first 7 stand in a chunk, those of the next 57 in one block, the others' in a second.
+    // The words of the first 7 stand in a chunk, those of the next 57 in one block, the others' in
+    // a second.
     let (most, step) = if cfg!(miri) { (80, 9) } else { (1024, 97) };
     let mut takers: Vec<_> = (0..most).map(|_| taker().unwrap()).collect();
     if !cfg!(miri) {

@@ -1,7 +1,8 @@
 //! All five pools and the face, with handles that come and go while tasks do: each task taken once.
 //!
-//! `cargo xtask tsan` runs this under `ThreadSanitizer`. Where the asymmetric fence is a system call the
-//! sanitizer cannot see it, and need not: what tasks are handed over by is Release and Acquire.
+//! `cargo xtask tsan` runs this under `ThreadSanitizer`. Where the asymmetric fence is a system
+//! call the sanitizer cannot see it, and need not: what tasks are handed over by is Release and
+//! Acquire.
 
 #![forbid(unsafe_code)]
 
@@ -24,7 +25,8 @@ const STINT: usize = if cfg!(miri) { 40 } else { 500 };
 const THREADS: u64 = 2;
 const SEED: u64 = 20_261_121;
 
-/// What was taken: boxes, so that a task read before it was written, or twice, is a fault of memory.
+/// What was taken: boxes, so that a task read before it was written, or twice, is a fault of
+/// memory.
 type Taken = Mutex<Vec<Box<u64>>>;
 
 fn each_once(taken: &Taken) {

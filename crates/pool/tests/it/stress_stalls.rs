@@ -1,10 +1,11 @@
-//! Threads that stop for ever inside of an operation, before each of their accesses to shared memory in
-//! turn: lock-freedom (section 7.2), for every window there is, not only those the paper names.
+//! Threads that stop for ever inside of an operation, before each of their accesses to shared
+//! memory in turn: lock-freedom (section 7.2), for every window there is, not only those the paper
+//! names.
 //!
-//! The pools run over a memory that counts a thread's accesses and stops it at a chosen one. Two threads
-//! are stopped so, at every pair of accesses; a third must then get every task but what the two may
-//! have made their own, find the pool empty, and go on with tasks that come later. At last the two wake
-//! up, in either order, and each task has been taken once.
+//! The pools run over a memory that counts a thread's accesses and stops it at a chosen one. Two
+//! threads are stopped so, at every pair of accesses; a third must then get every task but what the
+//! two may have made their own, find the pool empty, and go on with tasks that come later. At last
+//! the two wake up, in either order, and each task has been taken once.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -189,11 +190,12 @@ const PAIRS: [[Who; 2]; 7] = [
     [Who::Comer, Who::Thief],
 ];
 
-/// Accesses of the first thread between two places where it is stopped; an interpreter skips most, and as
-/// many times more of the second's: with 16 it takes eight minutes.
+/// Accesses of the first thread between two places where it is stopped; an interpreter skips most,
+/// and as many times more of the second's: with 16 it takes eight minutes.
 const STEP: usize = if cfg!(miri) { 40 } else { 1 };
 
-/// Every access of the first, with `stride` between those of the second; from another start each time.
+/// Every access of the first, with `stride` between those of the second; from another start each
+/// time.
 fn stop_everywhere<P: Mechanism<u64> + 'static>(stride: usize, make: impl Fn() -> Option<P>)
 where
     P::Consumer: 'static,
@@ -249,14 +251,16 @@ fn the_rivals_go_on() {
 /// The mistakes that the tag is there for: a hazard pointer that comes after the reading, with and
 /// without it.
 struct Late;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for Late {
     const PROTECT_FIRST: bool = false;
 }
 
 #[cfg(not(miri))]
 struct LateWithoutTag;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 #[cfg(not(miri))]
 unsafe impl Checks for LateWithoutTag {
     const PROTECT_FIRST: bool = false;
@@ -264,16 +268,18 @@ unsafe impl Checks for LateWithoutTag {
 }
 
 struct WithoutTag;
-// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken twice.
+// SAFETY: none, on purpose: a mistake that must show. Its tasks are numbers, which may be taken
+// twice.
 unsafe impl Checks for WithoutTag {
     const TAG: bool = false;
 }
 
-/// A thief reads how much of a chunk is taken, and sleeps. The chunk comes to an end and is used again
-/// by the same two; the owner is about to publish its first task. The thief goes on, steals the chunk
-/// of another life, and sleeps; a robber steals it from the thief. The owner publishes: as much is taken
-/// now as the thief read long ago. The robber finds nothing left; then comes a task. The robber has it,
-/// and the thief, which need not look again where nothing was taken since it read, has it too.
+/// A thief reads how much of a chunk is taken, and sleeps. The chunk comes to an end and is used
+/// again by the same two; the owner is about to publish its first task. The thief goes on, steals
+/// the chunk of another life, and sleeps; a robber steals it from the thief. The owner publishes:
+/// as much is taken now as the thief read long ago. The robber finds nothing left; then comes a
+/// task. The robber has it, and the thief, which need not look again where nothing was taken since
+/// it read, has it too.
 ///
 /// Returns what was taken.
 fn a_thief_oversleeps<C: Checks + 'static>() -> Vec<u64> {

@@ -1,8 +1,8 @@
-//! A theft that has begun may move tasks that came after it: who asks whether the pool is empty must allow for
-//! that, and does, by two more traversals.
+//! A theft that has begun may move tasks that came after it: who asks whether the pool is empty
+//! must allow for that, and does, by two more traversals.
 //!
-//! Real threads, each stopped at the one place that matters, as the execution is longer than a model can
-//! search for.
+//! Real threads, each stopped at the one place that matters, as the execution is longer than a
+//! model can search for.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -96,12 +96,14 @@ impl Consume<u64> for Looker {
     }
 }
 
-/// The thief (pool 0) has announced that it steals the looker's chunk, and stops before the exchange. The looker
-/// (pool 1) takes the last task that is in it. A third (pool 2) has announced that it takes its last task, and
-/// stops before it does. The looker begins. It has passed its own pool when a task comes to the chunk and the
-/// third takes its own; it has passed the thief's, for the second time, when the thief has the chunk.
+/// The thief (pool 0) has announced that it steals the looker's chunk, and stops before the
+/// exchange. The looker (pool 1) takes the last task that is in it. A third (pool 2) has announced
+/// that it takes its last task, and stops before it does. The looker begins. It has passed its own
+/// pool when a task comes to the chunk and the third takes its own; it has passed the thief's, for
+/// the second time, when the thief has the chunk.
 ///
-/// From the looker's beginning to its end there is a task. Returns whether it says that there is none.
+/// From the looker's beginning to its end there is a task. Returns whether it says that there is
+/// none.
 fn is_deceived<E: Ear>(traversals: fn(usize) -> usize) -> bool {
     let pools = Arc::new(Watched::<E>(Arc::new(Salsa::new(4).expect("memory")), PhantomData));
     let mut thief = pools.0.consumer().expect("memory");

@@ -42,7 +42,8 @@ impl JoinError {
         JoinError(Reason::Cancelled)
     }
 
-    /// Whether the task was cancelled before it started: by [`JoinHandle::cancel`](crate::JoinHandle::cancel), or by
+    /// Whether the task was cancelled before it started: by
+    /// [`JoinHandle::cancel`](crate::JoinHandle::cancel), or by
     /// [`shutdown_now`](crate::ThreadPool::shutdown_now).
     pub fn is_cancelled(&self) -> bool {
         matches!(self.0, Reason::Cancelled)

@@ -1,11 +1,12 @@
 //! What a spawned task and its handle share: first the closure, later what it came to.
 //!
-//! The task is *queued*, then *running*, then *ended*. The thread that takes its job out of the packet, under the lock,
-//! begins it, and alone uses the closure from then on:
+//! The task is *queued*, then *running*, then *ended*. The thread that takes its job out of the
+//! packet, under the lock, begins it, and alone uses the closure from then on:
 //!
 //! - the worker that comes upon it in a queue or an inbox, and runs it;
 //! - a worker of its pool that waits for it, and is to take nothing else: it runs it right there;
-//! - the thread that cancels it, and drops the closure at once; or the queue that is dropped with it.
+//! - the thread that cancels it, and drops the closure at once; or the queue that is dropped with
+//!   it.
 //!
 //! For all others it has begun, so that what is left of it in a queue does nothing.
 
@@ -28,9 +29,11 @@ use crate::worker::tally::Held;
 
 /// What a task belongs to until it has ended.
 pub(crate) trait TaskContext: Send + 'static {
-    /// Whether the task has a turn, before which no wait begins it but one that is to take nothing else.
+    /// Whether the task has a turn, before which no wait begins it but one that is to take nothing
+    /// else.
     const IN_ORDER: bool = false;
-    /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is the scope's.
+    /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is
+    /// the scope's.
     const IN_SCOPE: bool = false;
 
     fn shared(&self) -> &Arc<PoolShared>;
@@ -64,24 +67,28 @@ impl TaskContext for Held {
     }
 }
 
-/// A task as its handle knows it: the [`Packet`] of whatever closure. Each method is one call through the table, behind which
-/// all is in a place that is known.
+/// A task as its handle knows it: the [`Packet`] of whatever closure. Each method is one call
+/// through the table, behind which all is in a place that is known.
 pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
     fn process_guard(&self) -> ProcessGuard;
     fn is_finished(&self) -> bool;
-    /// The worker `local` waits for the task: runs it, if it has not begun, and this one may. Returns whether it did.
+    /// The worker `local` waits for the task: runs it, if it has not begun, and this one may.
+    /// Returns whether it did.
     fn run_on(&self, local: &WorkerThread) -> bool;
     /// Ends a task that has not started as cancelled.
     fn cancel(&self) -> bool;
-    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has ended.
+    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has
+    /// ended.
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter>;
-    /// Whether the task is under way on the calling thread, below the caller, who is the first to wait for it.
+    /// Whether the task is under way on the calling thread, below the caller, who is the first to
+    /// wait for it.
     fn is_below(&self) -> bool;
     /// Whether the task has not ended, and whether its end wakes this one.
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
     /// The outcome of the task that has ended.
     fn take(&self) -> Result<R, JoinError>;
-    /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic hook has reported it.
+    /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic
+    /// hook has reported it.
     fn detach(&self);
 }
 
@@ -149,8 +156,9 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         self.process_guard.lock(&self.inner)
     }
 
-    /// Runs the closure of the task that was begun, or drops it, if it is not to start any more, and gives the outcome to `end`, which
-    /// returns what nobody will ask for. Does not unwind. Tells `unheard` of a panic that nobody will ask for.
+    /// Runs the closure of the task that was begun, or drops it, if it is not to start any more,
+    /// and gives the outcome to `end`, which returns what nobody will ask for. Does not unwind.
+    /// Tells `unheard` of a panic that nobody will ask for.
     #[inline(always)]
     fn run(
         closure: F,
@@ -247,7 +255,8 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
         let mut inner = self.lock();
         drop(inner.awaitable.take());
-        // An unwanted `waiter` is foreign: dropped after the lock, as an argument, which a closure would not leave it.
+        // An unwanted `waiter` is foreign: dropped after the lock, as an argument, which a closure
+        // would not leave it.
         if inner.is_pending() { Some(mem::replace(&mut inner.waiter, waiter)) } else { None }
     }
 
@@ -295,8 +304,8 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
 }
 
 impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
-    /// Runs the task, if nobody has begun it. Does not unwind. A panic that nobody will ask for is told to the pool, or
-    /// returned, for the scope.
+    /// Runs the task, if nobody has begun it. Does not unwind. A panic that nobody will ask for is
+    /// told to the pool, or returned, for the scope.
     #[inline(always)]
     pub(crate) fn run(mut self) -> Option<Box<dyn Any + Send>> {
         let packet = self.0.take()?;

@@ -9,7 +9,8 @@ use crate::worker::tally::{Destination, ScopeKind, Tally};
 
 /// The handle of a task of a scope: [`Scope::spawn_handle`].
 ///
-/// If it is dropped, the task runs all the same, and the scope waits for it. A panic of the task is then the scope's.
+/// If it is dropped, the task runs all the same, and the scope waits for it. A panic of the task is
+/// then the scope's.
 pub struct ScopedJoinHandle<'scope, R>(Handle<'scope, R>);
 
 impl<R> ScopedJoinHandle<'_, R> {
@@ -26,12 +27,14 @@ impl<R> ScopedJoinHandle<'_, R> {
         self.0.join()
     }
 
-    /// Cancels the task if it has not started, and returns whether it did. Its closure has been dropped when this returns.
+    /// Cancels the task if it has not started, and returns whether it did. Its closure has been
+    /// dropped when this returns.
     pub fn cancel(&self) -> bool {
         self.0.cancel()
     }
 
-    /// Whether the task has ended or was cancelled, so that [`join`](ScopedJoinHandle::join) will not wait.
+    /// Whether the task has ended or was cancelled, so that [`join`](ScopedJoinHandle::join) will
+    /// not wait.
     pub fn is_finished(&self) -> bool {
         self.0.is_finished()
     }

@@ -23,7 +23,8 @@ use crate::system::reserved::Reserved;
 use crate::topology::{Placement, Topology};
 use crate::worker::current::WorkerThread;
 
-/// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what is large in it.
+/// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what
+/// is large in it.
 const SPAWN_QUEUE: usize = 1 << 8;
 
 /// How a pool's workers are made.
@@ -74,10 +75,12 @@ const MOST: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 /// The fewest forks that a worker has room for by default beside a call stack that is [`ENOUGH`].
 const SMALLEST: usize = 1 << 14;
 
-/// Bytes of call stack that a fork takes at least, whose first half forks again: it returns, and knows its place.
+/// Bytes of call stack that a fork takes at least, whose first half forks again: it returns, and
+/// knows its place.
 const LEAST_FRAME: usize = 32;
 
-/// For how many forks a worker has room by default that has so many bytes of call stack, if that is known: as many as these are enough for.
+/// For how many forks a worker has room by default that has so many bytes of call stack, if that is
+/// known: as many as these are enough for.
 pub(super) fn task_stack_beside(call_stack: Option<usize>) -> usize {
     call_stack.map_or(MOST, |bytes| (bytes / LEAST_FRAME).clamp(SMALLEST, MOST))
 }
@@ -85,8 +88,9 @@ pub(super) fn task_stack_beside(call_stack: Option<usize>) -> usize {
 /// As much address space a C library may reserve for what a thread allocates.
 const ARENA: usize = 64 << 20;
 
-/// What a thread maps beside its call stack before it works: its guard page, the stack of its signal handlers, and a page for each of its first
-/// allocations, if there is no room for an [`ARENA`].
+/// What a thread maps beside its call stack before it works: its guard page, the stack of its
+/// signal handlers, and a page for each of its first allocations, if there is no room for an
+/// [`ARENA`].
 const BESIDE_CALL_STACK: usize = 128 << 10;
 
 /// And what is made for a worker beside its task stack: its queue above all.
@@ -153,10 +157,11 @@ pub(super) fn for_thread(call_stack: usize) -> usize {
     call_stack.saturating_add(BESIDE_CALL_STACK)
 }
 
-/// [`allocate`], with smaller task stacks and then smaller call stacks, if the system has no address space for larger ones in so many threads.
+/// [`allocate`], with smaller task stacks and then smaller call stacks, if the system has no
+/// address space for larger ones in so many threads.
 ///
-/// The task stacks are as large as leaves room for what the C library reserves for each thread, if they can be. Where that is not to be had
-/// either, threads do with less.
+/// The task stacks are as large as leaves room for what the C library reserves for each thread, if
+/// they can be. Where that is not to be had either, threads do with less.
 pub(super) fn allocate_what_fits(
     plan: &Arc<Plan>,
     mut config: PoolConfig,
@@ -199,8 +204,9 @@ pub(super) fn allocate_what_fits(
     }
 }
 
-/// Whether the process may have as much address space as there is: no limit is set (`ulimit -v`), and the system promises more than it has. Takes one
-/// system call; the system's policy is read once a process.
+/// Whether the process may have as much address space as there is: no limit is set (`ulimit -v`),
+/// and the system promises more than it has. Takes one system call; the system's policy is read
+/// once a process.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn is_unlimited() -> bool {
     struct Overcommits(bool);
@@ -221,7 +227,8 @@ fn is_unlimited() -> bool {
     true
 }
 
-/// Makes a pool's shared state and its workers' own ends of their queues, with nobody in it yet: in what is `reserved` for them, if something is.
+/// Makes a pool's shared state and its workers' own ends of their queues, with nobody in it yet: in
+/// what is `reserved` for them, if something is.
 pub(crate) fn allocate(
     plan: &Arc<Plan>,
     config: PoolConfig,
@@ -335,7 +342,8 @@ mod tests {
         assert_eq!([0, 1, 2].map(|index| stacks.of(index, 2)), [MOST, 1 << 18, MOST]);
         let forks = |sizes: &Sizes| (sizes.task_stacks.own, sizes.task_stacks.foreign);
         let tries = tried(|_| ());
-        // First the task stacks, down to what is enough beside 2 MiB, then the call stacks down to that, and then both.
+        // First the task stacks, down to what is enough beside 2 MiB, then the call stacks down to
+        // that, and then both.
         let enough = tries.partition_point(|sizes| forks(sizes) != (SMALLEST, SMALLEST));
         assert!(tries[..=enough].iter().all(|sizes| sizes.call_stack == 8 << 20));
         let (least, half) = (tries[tries.len() - 1], tries[tries.len() - 2]);

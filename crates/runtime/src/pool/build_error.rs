@@ -14,14 +14,16 @@ use crate::topology::TopologyError;
 /// A pool never has more workers than this, spare ones included.
 pub const MAX_THREADS: usize = 1024;
 
-/// Why a pool could not be made. `Debug` says what `Display` says, since most programs show it by an `unwrap`.
+/// Why a pool could not be made. `Debug` says what `Display` says, since most programs show it by
+/// an `unwrap`.
 #[non_exhaustive]
 pub enum BuildError {
     /// Zero threads, or, together with the spare ones, more than [`MAX_THREADS`].
     Threads(usize),
     /// Places for more [callers](crate::ThreadPoolBuilder::callers) than a pool can have.
     Callers(usize),
-    /// The environment variable for the number of threads, or for the barrier, holds something else.
+    /// The environment variable for the number of threads, or for the barrier, holds something
+    /// else.
     Environment {
         /// Its name.
         variable: &'static str,
@@ -35,8 +37,8 @@ pub enum BuildError {
     },
     /// A worker's task stack could not be reserved.
     TaskStack(StackError),
-    /// Address space is limited, and there is not enough of it, even for smaller call stacks and task stacks where the builder has not said
-    /// how large they are.
+    /// Address space is limited, and there is not enough of it, even for smaller call stacks and
+    /// task stacks where the builder has not said how large they are.
     AddressSpace {
         /// For so many threads.
         threads: usize,

@@ -26,7 +26,8 @@ use crate::system::affinity;
 use crate::topology::{Placement, Topology};
 use crate::worker::current::WorkerThread;
 
-/// Threads from outside that may work for a pool at the same time, unless the builder says otherwise.
+/// Threads from outside that may work for a pool at the same time, unless the builder says
+/// otherwise.
 const CALLERS: usize = 4;
 
 /// Starts a worker's thread.
@@ -35,8 +36,9 @@ type Namer<'h> = Box<dyn FnMut(usize) -> Option<String> + 'h>;
 
 /// The settings of a [`ThreadPool`]: [`ThreadPool::builder`].
 ///
-/// `'h` is how long the handlers that run during [`build`](ThreadPoolBuilder::build) may borrow: those of
-/// [`name`](ThreadPoolBuilder::name) and [`spawn_handler`](ThreadPoolBuilder::spawn_handler).
+/// `'h` is how long the handlers that run during [`build`](ThreadPoolBuilder::build) may borrow:
+/// those of [`name`](ThreadPoolBuilder::name) and
+/// [`spawn_handler`](ThreadPoolBuilder::spawn_handler).
 #[doc(alias = "Builder")]
 #[must_use = "a builder makes no pool before `build` is called"]
 pub struct ThreadPoolBuilder<'h> {
@@ -69,10 +71,13 @@ impl fmt::Debug for ThreadPoolBuilder<'_> {
 }
 
 impl<'h> ThreadPoolBuilder<'h> {
-    /// The number of workers, from 1 to [`MAX_THREADS`]. Any other number is an error of [`build`](ThreadPoolBuilder::build).
+    /// The number of workers, from 1 to [`MAX_THREADS`]. Any other number is an error of
+    /// [`build`](ThreadPoolBuilder::build).
     ///
-    /// By default it is the number in the environment variable `POACH_THREADS`, for which the same holds. If the variable is
-    /// unset or empty, it is as many threads as the system says can run in parallel, or `MAX_THREADS` if these are more. Nothing else in Poach reads the variable.
+    /// By default it is the number in the environment variable `POACH_THREADS`, for which the same
+    /// holds. If the variable is unset or empty, it is as many threads as the system says can
+    /// run in parallel, or `MAX_THREADS` if these are more. Nothing else in Poach reads the
+    /// variable.
     #[doc(alias = "threads")]
     #[doc(alias = "worker_threads")]
     pub fn num_threads(mut self, threads: usize) -> Self {
@@ -87,7 +92,8 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// Leaves the workers' threads without a name. The system then shows them under the name of the program.
+    /// Leaves the workers' threads without a name. The system then shows them under the name of the
+    /// program.
     pub fn unnamed(mut self) -> Self {
         self.name = Box::new(|_| None);
         self
@@ -95,8 +101,9 @@ impl<'h> ThreadPoolBuilder<'h> {
 
     /// Whether dropping the pool waits for its threads: by default yes.
     ///
-    /// With `false` the threads finish what was spawned and end in their own time. Then the pool may be dropped anywhere: in a task of
-    /// another pool, in its own [`on_exit`](ThreadPoolBuilder::on_exit), or under a lock that its tasks take.
+    /// With `false` the threads finish what was spawned and end in their own time. Then the pool
+    /// may be dropped anywhere: in a task of another pool, in its own
+    /// [`on_exit`](ThreadPoolBuilder::on_exit), or under a lock that its tasks take.
     /// [`shutdown`](ThreadPool::shutdown) always waits.
     ///
     /// ```
@@ -121,21 +128,28 @@ impl<'h> ThreadPoolBuilder<'h> {
     }
 
     /// Bytes of call stack a worker thread gets. By default 8 MiB of address space, since a worker
-    /// runs other tasks on top of the one that waits; or as many as the environment variable `RUST_MIN_STACK` says, if
-    /// these are more. If address space is short (see [`task_stack`](ThreadPoolBuilder::task_stack)), the 8 MiB become less, but no less than 256 KiB.
+    /// runs other tasks on top of the one that waits; or as many as the environment variable
+    /// `RUST_MIN_STACK` says, if these are more. If address space is short (see
+    /// [`task_stack`](ThreadPoolBuilder::task_stack)), the 8 MiB become less, but no less than 256
+    /// KiB.
     pub fn stack_size(mut self, bytes: usize) -> Self {
         self.stack_size = Some(bytes);
         self
     }
 
-    /// How many forks can be pending on one worker, at most 3 * 2^19 (on a 32-bit machine, 24,576). A [`join`](crate::join) inside that many others
-    /// panics. Each takes 64 bytes of address space, and of memory once it is used.
+    /// How many forks can be pending on one worker, at most 3 * 2^19 (on a 32-bit machine, 24,576).
+    /// A [`join`](crate::join) inside that many others panics. Each takes 64 bytes of address
+    /// space, and of memory once it is used.
     ///
-    /// By default it is as many as fit in the thread's call stack, at 32 bytes each, from 2^14 to 2^20: 2^18 with the default
-    /// [`stack_size`](ThreadPoolBuilder::stack_size), and 2^20 if the pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
-    /// does not overcommit), it is less than that, but no less than 2^14, then the call stacks become smaller, down to 2 MiB, and then both do, down to
-    /// 2^11 forks and 256 KiB. What was set by `task_stack` or `stack_size` stays as it is. If there is not enough even then, [`build`](ThreadPoolBuilder::build)
-    /// returns [`BuildError::AddressSpace`]. The answer does not depend on how the threads run: what all of them need is reserved before the first one starts.
+    /// By default it is as many as fit in the thread's call stack, at 32 bytes each, from 2^14 to
+    /// 2^20: 2^18 with the default [`stack_size`](ThreadPoolBuilder::stack_size), and 2^20 if
+    /// the pool does not know the call stack. If address space is short (`ulimit -v`, or a system
+    /// that does not overcommit), it is less than that, but no less than 2^14, then the call
+    /// stacks become smaller, down to 2 MiB, and then both do, down to 2^11 forks and 256 KiB.
+    /// What was set by `task_stack` or `stack_size` stays as it is. If there is not enough even
+    /// then, [`build`](ThreadPoolBuilder::build) returns [`BuildError::AddressSpace`]. The
+    /// answer does not depend on how the threads run: what all of them need is reserved before the
+    /// first one starts.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = Some(forks);
         self
@@ -145,8 +159,9 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// [`Placement::Compact`]. By default they run wherever the system puts them.
     ///
     /// What a worker uses most, its task stack, its queue and its counters, then lies on the memory
-    /// node of its processor. If there are more workers than processors, some processors have several.
-    /// Linux only; elsewhere [`build`](ThreadPoolBuilder::build) returns [`BuildError::Topology`].
+    /// node of its processor. If there are more workers than processors, some processors have
+    /// several. Linux only; elsewhere [`build`](ThreadPoolBuilder::build) returns
+    /// [`BuildError::Topology`].
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -168,8 +183,9 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// The order in which a worker looks at the others for work. By default it is [`Victims::Nearest`] if
-    /// the workers are [pinned](ThreadPoolBuilder::pin), and [`Victims::Random`] if not.
+    /// The order in which a worker looks at the others for work. By default it is
+    /// [`Victims::Nearest`] if the workers are [pinned](ThreadPoolBuilder::pin), and
+    /// [`Victims::Random`] if not.
     pub fn victims(mut self, victims: Victims) -> Self {
         self.victims = Some(victims);
         self
@@ -182,8 +198,9 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// How many threads from outside the pool can work for it at the same time, during their own calls: at most 20, by default four, or none if the
-    /// workers are [pinned](ThreadPoolBuilder::pin). It decides which thread runs what:
+    /// How many threads from outside the pool can work for it at the same time, during their own
+    /// calls: at most 20, by default four, or none if the workers are
+    /// [pinned](ThreadPoolBuilder::pin). It decides which thread runs what:
     ///
     /// | call, by a thread that is no worker | runs on |
     /// |---|---|
@@ -194,15 +211,18 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// A further caller is not kept waiting for a place: callers may wait for each other within
     /// their calls, as those of the example do, and then nobody would leave a place.
     ///
-    /// So a server whose 16 request threads rely on thread-local variables (a tracing span, say) in these calls needs `callers(16)`. Each place takes address space
-    /// for a task stack, and workers that look for work look into it, too.
+    /// So a server whose 16 request threads rely on thread-local variables (a tracing span, say) in
+    /// these calls needs `callers(16)`. Each place takes address space for a task stack, and
+    /// workers that look for work look into it, too.
     ///
-    /// While it works for the pool, the calling thread has an [index](crate::current_thread_index) above those of the pool's own workers. It takes no
-    /// tasks of others, except forks of workers that have stolen from it. A call that begins during an [interrupt](crate::interrupt()) waits until that has ended.
+    /// While it works for the pool, the calling thread has an [index](crate::current_thread_index)
+    /// above those of the pool's own workers. It takes no tasks of others, except forks of
+    /// workers that have stolen from it. A call that begins during an
+    /// [interrupt](crate::interrupt()) waits until that has ended.
     ///
-    /// One idle worker of the pool stands aside for each such thread, so that no more threads work than the
-    /// pool has workers. A busy worker goes on, and a worker that is just looking for work may run one task before it
-    /// stands aside.
+    /// One idle worker of the pool stands aside for each such thread, so that no more threads work
+    /// than the pool has workers. A busy worker goes on, and a worker that is just looking for
+    /// work may run one task before it stands aside.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -229,7 +249,8 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// Whether threads from outside the pool work for it: four at the same time, or [none](ThreadPoolBuilder::callers).
+    /// Whether threads from outside the pool work for it: four at the same time, or
+    /// [none](ThreadPoolBuilder::callers).
     pub fn callers_work(self, yes: bool) -> Self {
         self.callers(if yes { CALLERS } else { 0 })
     }
@@ -251,22 +272,26 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// How many tasks a worker can run on top of its own waits, by default 64. From then on a join that waits for a stolen half takes only parts of that
-    /// half ([`Waiting::Transitive`] instead of [`Waiting::Random`]). It also does so, with fewer tasks, once half of the worker's call stack is in use. The
-    /// stack of a thread that is not the pool's own is unknown, and 512 KiB count as half of it.
+    /// How many tasks a worker can run on top of its own waits, by default 64. From then on a join
+    /// that waits for a stolen half takes only parts of that half ([`Waiting::Transitive`]
+    /// instead of [`Waiting::Random`]). It also does so, with fewer tasks, once half of the
+    /// worker's call stack is in use. The stack of a thread that is not the pool's own is
+    /// unknown, and 512 KiB count as half of it.
     ///
-    /// This limits how deep *joins* nest. Waits for scopes, handles and calls into other pools take any task until half of the call stack
-    /// is in use: see [`Waiting`].
+    /// This limits how deep *joins* nest. Waits for scopes, handles and calls into other pools take
+    /// any task until half of the call stack is in use: see [`Waiting`].
     pub fn nesting(mut self, tasks: usize) -> Self {
         self.wait_policy.nesting = tasks;
         self
     }
 
-    /// The order in which a worker runs the tasks that it has itself spawned: by default [`SpawnOrder::Lifo`].
+    /// The order in which a worker runs the tasks that it has itself spawned: by default
+    /// [`SpawnOrder::Lifo`].
     ///
-    /// Thieves take the oldest task in either case, and joins have no order. In `Fifo` order a worker takes each of its tasks as a thief
-    /// does, with a compare-and-swap. For the tasks of one scope, or single tasks, there are
-    /// [`scope_fifo`](crate::scope_fifo) and [`spawn_fifo`](crate::spawn_fifo).
+    /// Thieves take the oldest task in either case, and joins have no order. In `Fifo` order a
+    /// worker takes each of its tasks as a thief does, with a compare-and-swap. For the tasks
+    /// of one scope, or single tasks, there are [`scope_fifo`](crate::scope_fifo) and
+    /// [`spawn_fifo`](crate::spawn_fifo).
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -292,21 +317,26 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// Called on each worker, with its index, before the worker takes work. Calls of `join` and the like in it use this pool.
+    /// Called on each worker, with its index, before the worker takes work. Calls of `join` and the
+    /// like in it use this pool.
     ///
-    /// [`build`](ThreadPoolBuilder::build) waits until it has ended on all workers. If it panics, the [panic handler](ThreadPoolBuilder::on_panic) is called, and `build`
-    /// returns [`BuildError::Start`], so that no pool has workers that are not initialised; [`wait_for_start`](ThreadPoolBuilder::wait_for_start) changes that. It is not called on a thread from outside that [works for the
-    /// pool](ThreadPoolBuilder::callers).
+    /// [`build`](ThreadPoolBuilder::build) waits until it has ended on all workers. If it panics,
+    /// the [panic handler](ThreadPoolBuilder::on_panic) is called, and `build`
+    /// returns [`BuildError::Start`], so that no pool has workers that are not initialised;
+    /// [`wait_for_start`](ThreadPoolBuilder::wait_for_start) changes that. It is not called on a
+    /// thread from outside that [works for the pool](ThreadPoolBuilder::callers).
     #[doc(alias = "start_handler")]
     pub fn on_start(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.start = Some(Box::new(handler));
         self
     }
 
-    /// Whether [`build`](ThreadPoolBuilder::build) waits until the [start handler](ThreadPoolBuilder::on_start) has returned on every worker. The default is yes.
+    /// Whether [`build`](ThreadPoolBuilder::build) waits until the [start
+    /// handler](ThreadPoolBuilder::on_start) has returned on every worker. The default is yes.
     ///
-    /// With `false`, `build` returns while start handlers may still run. A handler may then wait for the thread that builds the pool. If a
-    /// handler panics, the [panic handler](ThreadPoolBuilder::on_panic) is told, and its worker takes work all the same.
+    /// With `false`, `build` returns while start handlers may still run. A handler may then wait
+    /// for the thread that builds the pool. If a handler panics, the [panic
+    /// handler](ThreadPoolBuilder::on_panic) is told, and its worker takes work all the same.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -329,8 +359,9 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// Called on each worker, with its index, when the worker ends. The pool has no other workers for certain then: a spawn, a broadcast and an interrupt in it
-    /// panic, and joins and scopes run on this thread.
+    /// Called on each worker, with its index, when the worker ends. The pool has no other workers
+    /// for certain then: a spawn, a broadcast and an interrupt in it panic, and joins and
+    /// scopes run on this thread.
     #[doc(alias = "exit_handler")]
     pub fn on_exit(mut self, handler: impl Fn(usize) + Send + Sync + 'static) -> Self {
         self.handlers.exit = Some(Box::new(handler));
@@ -338,7 +369,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     }
 
     /// Called with the payload of a panic that nobody waits for: of a detached task, or of a
-    /// start or exit handler. Without a handler such a panic does no more than print the panic hook's message.
+    /// start or exit handler. Without a handler such a panic does no more than print the panic
+    /// hook's message.
     #[doc(alias = "panic_handler")]
     pub fn on_panic(
         mut self,
@@ -483,15 +515,16 @@ impl<'h> ThreadPoolBuilder<'h> {
         Ok(pool)
     }
 
-    /// Uses no [process-wide barrier](poach_memory::membarrier): owners fence each pop of a fork or task, and thieves need no system call.
+    /// Uses no [process-wide barrier](poach_memory::membarrier): owners fence each pop of a fork or
+    /// task, and thieves need no system call.
     ///
     /// For a program that will install a seccomp filter against `membarrier(2)` once it has
     /// started, and for measurements. The barrier is the process's, so this holds for all pools of
     /// the process, those too that exist, and cannot be undone. A pool that exists may make a few
     /// barriers still: to take tasks of workers that have not come to their queues since. So if the
     /// filter kills, build the first pool with this. The environment variable `POACH_BARRIER` does
-    /// the same if it is `off`; if it is neither that nor `on` nor empty, [`build`](ThreadPoolBuilder::build)
-    /// returns [`BuildError::Environment`].
+    /// the same if it is `off`; if it is neither that nor `on` nor empty,
+    /// [`build`](ThreadPoolBuilder::build) returns [`BuildError::Environment`].
     ///
     /// A filter that comes without this does no harm either, if it returns an error, but for tasks
     /// that a worker had pushed before it learnt of that: they wait until it comes back to its
@@ -512,8 +545,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// # Errors
     ///
-    /// [`BuildError::GlobalExists`] if there is one already: from an earlier call, or because the global pool has been
-    /// used. Else as [`build`](ThreadPoolBuilder::build).
+    /// [`BuildError::GlobalExists`] if there is one already: from an earlier call, or because the
+    /// global pool has been used. Else as [`build`](ThreadPoolBuilder::build).
     pub fn build_global(self) -> Result<(), BuildError> {
         global::set(|| self.build())
     }

@@ -1,4 +1,5 @@
-//! What the environment says of pools, where their builder says nothing. Nothing else of the runtime reads it.
+//! What the environment says of pools, where their builder says nothing. Nothing else of the
+//! runtime reads it.
 //!
 //! | variable | what it says | where it is documented |
 //! |---|---|---|
@@ -49,8 +50,8 @@ fn threads_from(variable: Option<OsString>) -> Result<usize, BuildError> {
 /// Bytes of call stack a worker gets unless the builder, or the environment, says otherwise.
 const STACK: usize = 8 << 20;
 
-/// Bytes of call stack where the builder says none: the default, or what the variable that `std::thread` heeds asks for, if it is
-/// more.
+/// Bytes of call stack where the builder says none: the default, or what the variable that
+/// `std::thread` heeds asks for, if it is more.
 pub(super) fn stack() -> usize {
     stack_of(asked_stack())
 }

@@ -1,7 +1,8 @@
 //! Where the threads of a pool wait for each other to start, if address space is limited.
 //!
-//! The next thread is started once the last one has come here: by then it has taken what address space it takes. Nobody goes on before all
-//! have come. So how much there is for each does not depend on who runs when, and a pool that can be made once can be made each time.
+//! The next thread is started once the last one has come here: by then it has taken what address
+//! space it takes. Nobody goes on before all have come. So how much there is for each does not
+//! depend on who runs when, and a pool that can be made once can be made each time.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 

@@ -10,15 +10,18 @@ use super::{ThreadPool, ThreadPoolBuilder};
 use crate::system::process::PerProcess;
 
 static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
-/// A word and no `OnceLock`, which a thread of the parent may be setting at a fork: the child would wait for it.
+/// A word and no `OnceLock`, which a thread of the parent may be setting at a fork: the child would
+/// wait for it.
 static GLOBAL_BUILDER: AtomicCell<Option<fn() -> ThreadPoolBuilder<'static>>> =
     AtomicCell::new(None);
 const _: () = assert!(AtomicCell::<Option<fn() -> ThreadPoolBuilder<'static>>>::is_lock_free());
 
-/// The global pool, which functions called outside any pool use. It is made at its first use, with the settings of
-/// [`set_global_builder`]'s function if there is one, and lasts as long as the program.
+/// The global pool, which functions called outside any pool use. It is made at its first use, with
+/// the settings of [`set_global_builder`]'s function if there is one, and lasts as long as the
+/// program.
 ///
-/// A forked process makes a global pool of its own at *its* first use, in the same way. It does not know the settings that the parent has given to
+/// A forked process makes a global pool of its own at *its* first use, in the same way. It does not
+/// know the settings that the parent has given to
 /// [`build_global`](ThreadPoolBuilder::build_global).
 ///
 /// # Panics
@@ -39,8 +42,8 @@ fn first_use() -> &'static ThreadPool {
     })
 }
 
-/// This thread makes the global pool, or waits for another that does, until the value is dropped. What the builder calls,
-/// the user's own code, would otherwise wait for itself.
+/// This thread makes the global pool, or waits for another that does, until the value is dropped.
+/// What the builder calls, the user's own code, would otherwise wait for itself.
 struct Makes;
 
 impl Makes {

@@ -1,7 +1,9 @@
 //! Threads from outside that work for a pool: a worker of their own for as long.
 //!
-//! A place has what a worker has, but for a thread: a slot in the pool, with deques, and a [`WorkerThread`]. The thread that has
-//! taken the place's bit ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `WorkerThread`, until it gives the bit back.
+//! A place has what a worker has, but for a thread: a slot in the pool, with deques, and a
+//! [`WorkerThread`]. The thread that has taken the place's bit
+//! ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `WorkerThread`, until it gives the bit
+//! back.
 
 use std::sync::Arc;
 use std::thread;
@@ -13,11 +15,13 @@ use crate::worker::current::WorkerThread;
 /// The places of a pool's guests.
 pub(crate) struct Guests(Box<[WorkerThread]>);
 
-// SAFETY: a `WorkerThread` is used by one thread at a time: by the thread that has taken its place, with a read-modify-write
-// that acquires what the last thread there has released. What it holds may be used and dropped by any thread in turn: the owner's
-// end of a queue, which is Send, a head of a stack, which belongs to the thread that has the `WorkerThread`, and cells.
+// SAFETY: a `WorkerThread` is used by one thread at a time: by the thread that has taken its place,
+// with a read-modify-write that acquires what the last thread there has released. What it holds may
+// be used and dropped by any thread in turn: the owner's end of a queue, which is Send, a head of a
+// stack, which belongs to the thread that has the `WorkerThread`, and cells.
 unsafe impl Send for Guests {}
-// SAFETY: a `WorkerThread` is used by one thread at a time; through a shared reference a thread reaches the `WorkerThread` whose place it has taken, and no other.
+// SAFETY: a `WorkerThread` is used by one thread at a time; through a shared reference a thread
+// reaches the `WorkerThread` whose place it has taken, and no other.
 unsafe impl Sync for Guests {}
 
 impl Guests {
@@ -28,8 +32,8 @@ impl Guests {
         Guests(owners.into_iter().enumerate().map(local).collect())
     }
 
-    /// Calls `f` on this thread, which is no worker, as a worker, after an interrupt that is under way; gives it back if all places are taken, or
-    /// there are none.
+    /// Calls `f` on this thread, which is no worker, as a worker, after an interrupt that is under
+    /// way; gives it back if all places are taken, or there are none.
     ///
     /// # Panics
     ///
@@ -42,8 +46,8 @@ impl Guests {
                 let Visit(local, shared, place) = *self;
                 let index = local.index;
                 local.hand_over();
-                // An interrupt that has begun has called this guest, or is about to, and waits for it.
-                // After G2 the WorkerThread may be another's.
+                // An interrupt that has begun has called this guest, or is about to, and waits for
+                // it. After G2 the WorkerThread may be another's.
                 while !shared.sleep.leave(place, || shared.relieve(Some(index))) {
                     shared.process_guard.check_or_abort();
                     local.answer_calls();

@@ -30,8 +30,10 @@ use crate::worker::signal::Signal;
 
 /// A pool of workers.
 ///
-/// Dropping it lets the workers finish what was spawned, ends them, and waits for them. A pool that is dropped by one of its own workers, or was [told not to
-/// wait](ThreadPoolBuilder::join_on_drop), does not wait. Pools nest: a worker that calls into another pool works for its own pool while it waits.
+/// Dropping it lets the workers finish what was spawned, ends them, and waits for them. A pool that
+/// is dropped by one of its own workers, or was [told not to
+/// wait](ThreadPoolBuilder::join_on_drop), does not wait. Pools nest: a worker that calls into
+/// another pool works for its own pool while it waits.
 pub struct ThreadPool {
     pub(crate) shared: Arc<PoolShared>,
     guests: Guests,
@@ -51,8 +53,9 @@ impl UnwindSafe for ThreadPool {}
 impl RefUnwindSafe for ThreadPool {}
 
 impl ThreadPool {
-    /// A pool with a worker for each processor, or with as many as the environment variable `POACH_THREADS` says. For all other settings
-    /// there is the [`builder`](ThreadPool::builder).
+    /// A pool with a worker for each processor, or with as many as the environment variable
+    /// `POACH_THREADS` says. For all other settings there is the
+    /// [`builder`](ThreadPool::builder).
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -72,13 +75,16 @@ impl ThreadPool {
         &self.shared
     }
 
-    /// The number of regular workers. Spare workers and threads from outside have [indices](ThreadPool::index_limit) from this number on.
+    /// The number of regular workers. Spare workers and threads from outside have
+    /// [indices](ThreadPool::index_limit) from this number on.
     pub fn threads(&self) -> usize {
         self.shared.threads
     }
 
-    /// The length of an array that has an element for each [index](crate::current_thread_index) in this pool: [`threads`](ThreadPool::threads), and one
-    /// more for each [spare](ThreadPoolBuilder::spares) worker and each [thread from outside](ThreadPoolBuilder::callers) that can work for the pool at the same time.
+    /// The length of an array that has an element for each [index](crate::current_thread_index) in
+    /// this pool: [`threads`](ThreadPool::threads), and one more for each
+    /// [spare](ThreadPoolBuilder::spares) worker and each [thread from
+    /// outside](ThreadPoolBuilder::callers) that can work for the pool at the same time.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -96,8 +102,9 @@ impl ThreadPool {
         self.shared.workers.len()
     }
 
-    /// Runs `f` on one of this pool's own threads and waits for its result. Inside it, [`join`](crate::join),
-    /// [`scope`](crate::scope) and [`spawn`](crate::spawn) use this pool.
+    /// Runs `f` on one of this pool's own threads and waits for its result. Inside it,
+    /// [`join`](crate::join), [`scope`](crate::scope) and [`spawn`](crate::spawn) use this
+    /// pool.
     ///
     /// So `f` has the pool's stack size and its threads' thread-local variables, not the caller's.
     /// On one of this pool's own threads this is a plain call. On any other thread `f` is handed
@@ -105,8 +112,9 @@ impl ThreadPool {
     /// [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the calling
     /// thread instead, while the pool has a place for it: see [`ThreadPoolBuilder::callers`].
     ///
-    /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller. One of them may want a lock that the caller holds. To hold a
-    /// lock across this call, wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
+    /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller.
+    /// One of them may want a lock that the caller holds. To hold a lock across this call, wait
+    /// with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
     ///
     /// # Panics
     ///
@@ -121,9 +129,11 @@ impl ThreadPool {
 
     /// Runs `f` on the calling thread, with a [`Worker`] of this pool, and returns its result.
     ///
-    /// A thread that is no worker works for this pool until `f` returns, if the pool has a [place for another caller](ThreadPoolBuilder::callers); otherwise it hands `f` over, as
+    /// A thread that is no worker works for this pool until `f` returns, if the pool has a [place
+    /// for another caller](ThreadPoolBuilder::callers); otherwise it hands `f` over, as
     /// [`install`](ThreadPool::install) does. On a worker of this pool this is
-    /// a plain call. A worker of another pool hands `f` over, as [`install`](ThreadPool::install) does.
+    /// a plain call. A worker of another pool hands `f` over, as [`install`](ThreadPool::install)
+    /// does.
     ///
     /// # Panics
     ///
@@ -132,7 +142,8 @@ impl ThreadPool {
         self.enter(|| crate::worker(f))
     }
 
-    /// Calls `f` as a worker of this pool: on this thread, as its worker or as a guest, or else on one of the pool's.
+    /// Calls `f` as a worker of this pool: on this thread, as its worker or as a guest, or else on
+    /// one of the pool's.
     pub(crate) fn enter<R: Send, F: FnOnce() -> R + Send>(&self, f: F) -> R {
         WorkerThread::with(|local| match local {
             Some(local) if local.shared.serves(&self.shared) => f(),

@@ -34,8 +34,8 @@ impl NewWorker {
 
 /// A worker that needs a thread: the argument of a [`ThreadPoolBuilder::spawn_handler`].
 ///
-/// The handler must start a thread that calls [`run`](ThreadBuilder::run). If it drops this value instead, broadcasts and interrupts of the pool
-/// wait for ever.
+/// The handler must start a thread that calls [`run`](ThreadBuilder::run). If it drops this value
+/// instead, broadcasts and interrupts of the pool wait for ever.
 pub struct ThreadBuilder {
     pub(crate) name: Option<String>,
     pub(crate) stack_size: Option<usize>,
@@ -54,7 +54,8 @@ impl ThreadBuilder {
         self.slot.index
     }
 
-    /// The name that the pool's builder has for the thread, unless it is to be [unnamed](ThreadPoolBuilder::unnamed).
+    /// The name that the pool's builder has for the thread, unless it is to be
+    /// [unnamed](ThreadPoolBuilder::unnamed).
     pub fn name(&self) -> Option<&str> {
         self.name.as_deref()
     }
@@ -90,8 +91,9 @@ impl ThreadBuilder {
     /// What the thread is to be like; its worker is told how large a call stack that gives it.
     fn describe(&mut self) -> io::Result<thread::Builder> {
         let bytes = self.stack_size.unwrap_or_else(environment::stack);
-        // On Windows the standard library rounds it up past the last number there is, and the thread has a call stack of
-        // the default size, while its worker would rely on this one.
+        // On Windows the standard library rounds it up past the last number there is, and the
+        // thread has a call stack of the default size, while its worker would rely on this
+        // one.
         if isize::try_from(bytes).is_err() {
             let why = format!("no address space has room for a call stack of {bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -115,7 +117,8 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for that, that the thread runs.
+/// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for
+/// that, that the thread runs.
 fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
     let (shared, index) = (Arc::clone(&local.shared), local.index);
     // Whether it has not panicked.
@@ -151,21 +154,27 @@ fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
 }
 
 impl<'h> ThreadPoolBuilder<'h> {
-    /// How many spare threads the pool has, which work while regular ones are in [`blocking`](crate::blocking()): by default none. They are started with the
-    /// others, and sleep. [`build`](ThreadPoolBuilder::build) refuses more than [`MAX_THREADS`](crate::MAX_THREADS) threads, the regular ones included.
+    /// How many spare threads the pool has, which work while regular ones are in
+    /// [`blocking`](crate::blocking()): by default none. They are started with the others, and
+    /// sleep. [`build`](ThreadPoolBuilder::build) refuses more than
+    /// [`MAX_THREADS`](crate::MAX_THREADS) threads, the regular ones included.
     pub fn spares(mut self, spares: usize) -> Self {
         self.spares = spares;
         self
     }
 
-    /// Makes the thread that calls [`build`](ThreadPoolBuilder::build) worker 0 of the pool, for ever.
+    /// Makes the thread that calls [`build`](ThreadPoolBuilder::build) worker 0 of the pool, for
+    /// ever.
     ///
-    /// The thread runs tasks of the pool only while it waits in a call, or [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
-    /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns meanwhile, if there are any. Start and exit handlers are not called for this thread. Its part of
-    /// the pool's memory is never freed. When it drops the pool, it runs the tasks that it has spawned and that have not started, and does not wait for the other
-    /// workers. If another thread drops the pool, a broadcast or an interrupt that this thread has begun still finds all workers; a task that it spawns into a scope may
-    /// have to wait for this thread itself. Once the workers have ended, its spawns, broadcasts and
-    /// interrupts panic.
+    /// The thread runs tasks of the pool only while it waits in a call, or
+    /// [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
+    /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns
+    /// meanwhile, if there are any. Start and exit handlers are not called for this thread. Its
+    /// part of the pool's memory is never freed. When it drops the pool, it runs the tasks that
+    /// it has spawned and that have not started, and does not wait for the other workers. If
+    /// another thread drops the pool, a broadcast or an interrupt that this thread has begun still
+    /// finds all workers; a task that it spawns into a scope may have to wait for this thread
+    /// itself. Once the workers have ended, its spawns, broadcasts and interrupts panic.
     ///
     /// If the thread is a worker already, `build` returns [`BuildError::CurrentThreadInPool`].
     pub fn use_current_thread(mut self) -> Self {
@@ -173,11 +182,12 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// Has `handler` start the workers' threads. [`build`](ThreadPoolBuilder::build) calls it once for each worker, in
-    /// the order of their indices, on the thread that builds. It may borrow what outlives that call.
+    /// Has `handler` start the workers' threads. [`build`](ThreadPoolBuilder::build) calls it once
+    /// for each worker, in the order of their indices, on the thread that builds. It may borrow
+    /// what outlives that call.
     ///
-    /// The pool cannot wait for such threads, so when it is dropped they end in their own time. With
-    /// [`pin`](ThreadPoolBuilder::pin), `build` waits until all of them run.
+    /// The pool cannot wait for such threads, so when it is dropped they end in their own time.
+    /// With [`pin`](ThreadPoolBuilder::pin), `build` waits until all of them run.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -198,7 +208,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
-    /// If it returns an error, `build` returns [`BuildError::Spawn`], and the threads that were started end.
+    /// If it returns an error, `build` returns [`BuildError::Spawn`], and the threads that were
+    /// started end.
     pub fn spawn_handler(
         mut self,
         handler: impl FnMut(ThreadBuilder) -> io::Result<()> + 'h,
@@ -207,8 +218,9 @@ impl<'h> ThreadPoolBuilder<'h> {
         self
     }
 
-    /// Makes a pool that lasts while `with_pool` runs, with threads that may borrow what outlives this
-    /// call. `wrapper` is called on each thread, and must call [`ThreadBuilder::run`]. Waits for the threads.
+    /// Makes a pool that lasts while `with_pool` runs, with threads that may borrow what outlives
+    /// this call. `wrapper` is called on each thread, and must call [`ThreadBuilder::run`].
+    /// Waits for the threads.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -233,8 +245,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// # Panics
     ///
-    /// With `with_pool`'s payload if it panics, else if `wrapper` does; in either case after all threads have
-    /// ended.
+    /// With `with_pool`'s payload if it panics, else if `wrapper` does; in either case after all
+    /// threads have ended.
     pub fn build_scoped<R>(
         self,
         wrapper: impl Fn(ThreadBuilder) + Sync,

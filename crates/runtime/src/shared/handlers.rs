@@ -37,7 +37,8 @@ impl Handlers {
         }
     }
 
-    /// Runs code of the user's whose panic has nobody to travel to, and tells of it. Does not unwind.
+    /// Runs code of the user's whose panic has nobody to travel to, and tells of it. Does not
+    /// unwind.
     #[inline(always)]
     pub(crate) fn told(&self, run: impl FnOnce()) {
         if let Err(payload) = catch(run) {

@@ -1,8 +1,8 @@
 //! A queue of tasks from outside, with a length that is read without a lock.
 //!
-//! Tasks come in from outside of the workers' own queues: into the pool's inboxes for any worker, into
-//! a worker's own for that worker alone. Being empty is the common case and must cost a look no more
-//! than a load; so the length stands beside the lock.
+//! Tasks come in from outside of the workers' own queues: into the pool's inboxes for any worker,
+//! into a worker's own for that worker alone. Being empty is the common case and must cost a look
+//! no more than a load; so the length stands beside the lock.
 //!
 //! What was put in and what was taken out are counted by the holders of the two locks, before they
 //! let go. A task whose [`put`](Inbox::put) has returned is therefore seen by every look that comes
@@ -51,7 +51,8 @@ pub(crate) trait Locks: Send + Sync {
 /// A lock around tasks.
 pub(crate) trait Lock<T>: Send + Sync {
     fn new(tasks: T) -> Self;
-    /// Runs `body` with the lock held; not at all in a process forked since, if a thread of its parent held it then.
+    /// Runs `body` with the lock held; not at all in a process forked since, if a thread of its
+    /// parent held it then.
     fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R>;
 }
 

@@ -1,4 +1,5 @@
-//! What the workers of one pool share: their deques, the inboxes, and who sleeps. When the workers end: [`Termination`].
+//! What the workers of one pool share: their deques, the inboxes, and who sleeps. When the workers
+//! end: [`Termination`].
 
 pub(crate) mod handlers;
 pub(crate) mod inbox;
@@ -75,7 +76,8 @@ pub enum Priority {
     /// Taken by a worker that has no task of its own left and finds nothing to steal.
     #[default]
     Normal,
-    /// Taken at a worker's next look for work, before its own spawned tasks and before any stealing.
+    /// Taken at a worker's next look for work, before its own spawned tasks and before any
+    /// stealing.
     High,
 }
 
@@ -94,7 +96,8 @@ pub(crate) struct Parts {
     pub(crate) asleep: Range<usize>,
 }
 
-/// The order in which a worker runs the tasks that it has spawned: [`ThreadPoolBuilder::spawn_order`](crate::ThreadPoolBuilder::spawn_order).
+/// The order in which a worker runs the tasks that it has spawned:
+/// [`ThreadPoolBuilder::spawn_order`](crate::ThreadPoolBuilder::spawn_order).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum SpawnOrder {
     /// The youngest first: the cache has what it needs, and the queue stays short.
@@ -113,7 +116,8 @@ pub(crate) struct WaitPolicy {
     pub(crate) order: SpawnOrder,
 }
 
-/// A pool's shared state with nobody in it, and its workers' own ends of their queues: what an interrupt needs.
+/// A pool's shared state with nobody in it, and its workers' own ends of their queues: what an
+/// interrupt needs.
 pub(crate) struct Frame {
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) owners: Vec<Option<Spawns>>,
@@ -124,7 +128,8 @@ const FRAMES: usize = 2;
 
 pub(crate) struct PoolShared {
     pub(crate) workers: Box<[WorkerSlot]>,
-    /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places of guests.
+    /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places
+    /// of guests.
     pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) wake_policy: Arc<PoolWakePolicy>,
@@ -135,7 +140,8 @@ pub(crate) struct PoolShared {
     /// Set if tasks that have not started when the pool closes are to be dropped.
     dropping: <Machine as Memory>::Word,
     termination: CachePadded<Termination>,
-    /// How many tasks are under way that anybody may yet wait for by a handle: see "Tasks beside each other" in `waiting`.
+    /// How many tasks are under way that anybody may yet wait for by a handle: see "Tasks beside
+    /// each other" in `waiting`.
     awaitable: CachePadded<<Machine as Memory>::Word>,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) spares: Spares,
@@ -208,8 +214,9 @@ impl PoolShared {
         Some(frame)
     }
 
-    /// Keeps a frame whose last worker has left it, with its stacks, its queues and the frames that it keeps itself, for the next interrupt
-    /// of the same pool; unless somebody else still knows it, or something is left of what was done in it.
+    /// Keeps a frame whose last worker has left it, with its stacks, its queues and the frames that
+    /// it keeps itself, for the next interrupt of the same pool; unless somebody else still
+    /// knows it, or something is left of what was done in it.
     pub(crate) fn keep_frame(mut frame: Frame) {
         let complete = frame.owners.iter().all(Option::is_some);
         let Some(shared) = Arc::get_mut(&mut frame.shared) else { return };
@@ -299,7 +306,8 @@ impl PoolShared {
         begun.fold(0, u64::wrapping_add)
     }
 
-    /// Whether no worker but `me`, which waits deep, runs anything, or is to take something before it does: one with fewer deep waits.
+    /// Whether no worker but `me`, which waits deep, runs anything, or is to take something before
+    /// it does: one with fewer deep waits.
     pub(crate) fn is_alone_at_work(&self, me: usize) -> bool {
         let away = 1 + self.spares.idle() + self.sleep.free_places();
         let mine = self.workers[me].deep_waits.count();
@@ -316,9 +324,10 @@ impl PoolShared {
         self.has_injected() || self.workers.iter().any(WorkerSlot::has_visible_work)
     }
 
-    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose, which has left
-    /// its requests (S4). What is pushed later is shared by its push. If any other is awake, it calls `fence`
-    /// before it looks: a process-wide barrier, where there is one.
+    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose,
+    /// which has left its requests (S4). What is pushed later is shared by its push. If any
+    /// other is awake, it calls `fence` before it looks: a process-wide barrier, where there is
+    /// one.
     pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
         if self.sleep.is_another_awake(me, || self.spares.idle()) {
             fence();
@@ -339,14 +348,16 @@ impl PoolShared {
         !self.high.is_empty()
     }
 
-    /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to guests.
+    /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to
+    /// guests.
     #[cold]
     pub(crate) fn relieve(&self, left: Option<usize>) {
         self.request_everywhere(left);
         if self.call_for_visible_work() {
             return;
         }
-        // Without a barrier, which would cost the guest more than its call: a push of this moment may be missed.
+        // Without a barrier, which would cost the guest more than its call: a push of this moment
+        // may be missed.
         if let Some(owner) = self.workers.iter().position(WorkerSlot::has_private_tasks) {
             self.sleep.wake_for(owner);
         }
@@ -401,13 +412,13 @@ impl PoolShared {
         self.termination.has_ended()
     }
 
-    /// Keeps all workers of the pool there until the value is dropped: for a detached task, until that has ended, and for a call that waits
-    /// for particular workers.
+    /// Keeps all workers of the pool there until the value is dropped: for a detached task, until
+    /// that has ended, and for a call that waits for particular workers.
     ///
     /// # Panics
     ///
-    /// If the pool has no workers any more: in a process forked since it was made, or after it was dropped, on a thread that it was made to
-    /// use or in an exit handler.
+    /// If the pool has no workers any more: in a process forked since it was made, or after it was
+    /// dropped, on a thread that it was made to use or in an exit handler.
     #[inline]
     pub(crate) fn keep_open(self: &Arc<Self>) -> OpenPool {
         self.process_guard.check();
@@ -417,8 +428,8 @@ impl PoolShared {
 
     /// A task is under way that anybody may yet wait for, until the value is dropped.
     pub(crate) fn may_be_awaited(self: &Arc<Self>) -> Awaitable {
-        // Relaxed, as its other accesses: what matters to a worker was counted by itself, or before something that
-        // it has stolen since.
+        // Relaxed, as its other accesses: what matters to a worker was counted by itself, or before
+        // something that it has stolen since.
         self.awaitable.fetch_add(1, Ordering::Relaxed);
         Awaitable(Arc::clone(self))
     }

@@ -1,7 +1,8 @@
-//! The spare workers of a pool: which are idle, and which are lent to whom. See [`blocking`](crate::blocking()).
+//! The spare workers of a pool: which are idle, and which are lent to whom. See
+//! [`blocking`](crate::blocking()).
 //!
-//! The lock guards an interrupt's roll call too (see `interrupt`): while one is under way no spare goes
-//! out, and none that the interrupt has counted comes back before it has answered its call.
+//! The lock guards an interrupt's roll call too (see `interrupt`): while one is under way no spare
+//! goes out, and none that the interrupt has counted comes back before it has answered its call.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -32,9 +33,10 @@ enum Spare {
 }
 
 impl Spare {
-    /// Whether the slot's thread works for nobody, or will before long: then it may be lent again at
-    /// once, since it keeps working meanwhile. That includes a thread that is to see a loan which is over
-    /// already: it may still run a task that it took during an earlier loan, and will see the new loan instead.
+    /// Whether the slot's thread works for nobody, or will before long: then it may be lent again
+    /// at once, since it keeps working meanwhile. That includes a thread that is to see a loan
+    /// which is over already: it may still run a task that it took during an earlier loan, and
+    /// will see the new loan instead.
     fn is_free(&self) -> bool {
         match self {
             Spare::Idle => true,
@@ -63,7 +65,8 @@ impl Spares {
     }
 
     pub(crate) fn lend(&self) -> Option<(usize, Loan)> {
-        // In a child process there is no spare thread, and the lock may be held by one that is not there.
+        // In a child process there is no spare thread, and the lock may be held by one that is not
+        // there.
         if self.process_guard.is_elsewhere() {
             return None;
         }
@@ -92,7 +95,8 @@ impl Spares {
         self.changed.notify_all();
     }
 
-    /// Begins an interrupt, unless one is under way, and says to `call` which spare slots are at work.
+    /// Begins an interrupt, unless one is under way, and says to `call` which spare slots are at
+    /// work.
     pub(crate) fn begin_interrupt(
         &self,
         call: impl FnOnce(&mut dyn Iterator<Item = usize>),
@@ -112,7 +116,8 @@ impl Spares {
         self.changed.notify_all();
     }
 
-    /// Waits until no interrupt is under way. For a thread that is no worker, and that no interrupt waits for.
+    /// Waits until no interrupt is under way. For a thread that is no worker, and that no interrupt
+    /// waits for.
     #[cold]
     pub(crate) fn wait_for_interrupt(&self) {
         let mut state = self.lock();

@@ -1,7 +1,7 @@
 //! When the workers of a pool end.
 //!
-//! A worker takes tasks until its pool has *ended*. A pool ends once it has been closed (dropped, or shut down) and nothing keeps it open. What
-//! relies on workers keeps it open:
+//! A worker takes tasks until its pool has *ended*. A pool ends once it has been closed (dropped,
+//! or shut down) and nothing keeps it open. What relies on workers keeps it open:
 //!
 //! | what | keeps the pool open |
 //! |---|---|
@@ -11,16 +11,18 @@
 //! | an interrupt | by a hold, for as long as it lasts |
 //! | a join, a task of a scope | not at all: the thread that waits for it runs it, or a worker that has taken it runs it to its end before it looks here |
 //!
-//! So a thread that calls while another closes the pool either finds all workers there until its call is over, or is told that they have
-//! ended. The first is the case of a task of the pool; both occur on a thread that a pool
-//! [uses](crate::ThreadPoolBuilder::use_current_thread), and in start and exit handlers, which have no borrow of the pool.
+//! So a thread that calls while another closes the pool either finds all workers there until its
+//! call is over, or is told that they have ended. The first is the case of a task of the pool; both
+//! occur on a thread that a pool [uses](crate::ThreadPoolBuilder::use_current_thread), and in start
+//! and exit handlers, which have no borrow of the pool.
 //!
-//! A worker leaves with nothing in its own queue. A task of a scope that it has taken may have pushed others there, and nobody else may be able
-//! to take them.
+//! A worker leaves with nothing in its own queue. A task of a scope that it has taken may have
+//! pushed others there, and nobody else may be able to take them.
 //!
 //! # Why that is so
 //!
-//! One word has the number of holds, a bit for *closing* and one for *ended*. All changes are read-modify-writes, and so stand in one order.
+//! One word has the number of holds, a bit for *closing* and one for *ended*. All changes are
+//! read-modify-writes, and so stand in one order.
 //!
 //! ```text
 //! a call                                       who closes, or releases a hold
@@ -32,12 +34,16 @@
 //!   W1  if ended is set, and its queue is empty: leave
 //! ```
 //!
-//! - *Who is not refused finds everybody.* H1 comes before every C2 that succeeds, since it has not seen one, and *ended* is never taken back. With this hold counted
-//!   no C2 succeeds. So each C2 that does comes after H3, and so does each W1 that reads *ended*.
-//! - *The workers end.* Whatever makes the word closing with no hold is a C1 of some thread, which goes on to C2. If C2 fails, another H1 was in between, and its H3
-//!   comes here again. A refused call changes the number only after *ended* is set. C3 wakes those that sleep: C2 is a P1 of `sleep/README.md`.
-//! - *What was done before is seen.* C1 and C2 release, W1 acquires, and read-modify-writes between them keep the chain. So a worker that leaves has seen what all calls and
-//!   detached tasks did, and what the thread did that closed the pool.
+//! - *Who is not refused finds everybody.* H1 comes before every C2 that succeeds, since it has not
+//!   seen one, and *ended* is never taken back. With this hold counted no C2 succeeds. So each C2
+//!   that does comes after H3, and so does each W1 that reads *ended*.
+//! - *The workers end.* Whatever makes the word closing with no hold is a C1 of some thread, which
+//!   goes on to C2. If C2 fails, another H1 was in between, and its H3 comes here again. A refused
+//!   call changes the number only after *ended* is set. C3 wakes those that sleep: C2 is a P1 of
+//!   `sleep/README.md`.
+//! - *What was done before is seen.* C1 and C2 release, W1 acquires, and read-modify-writes between
+//!   them keep the chain. So a worker that leaves has seen what all calls and detached tasks did,
+//!   and what the thread did that closed the pool.
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -73,7 +79,8 @@ impl<W: Word> Termination<W> {
     #[inline]
     #[must_use]
     pub(crate) fn release(&self) -> bool {
-        // AcqRel: a worker that sees the end sees what was done under this hold, and under those released before.
+        // AcqRel: a worker that sees the end sees what was done under this hold, and under those
+        // released before.
         self.0.fetch_sub(1, Ordering::AcqRel) == CLOSING | 1 && self.end()
     }
 
@@ -150,7 +157,8 @@ mod models {
         Box::leak(Box::new(value))
     }
 
-    /// One thread closes, two call, a worker looks. A call uses the worker: something that only one of them may touch, and the worker when it leaves.
+    /// One thread closes, two call, a worker looks. A call uses the worker: something that only one
+    /// of them may touch, and the worker when it leaves.
     fn calls_beside_a_close(hold: fn(&Modelled) -> bool, release: fn(&Modelled) -> bool) {
         let mut builder = loom::model::Builder::new();
         builder.preemption_bound = Some(3);

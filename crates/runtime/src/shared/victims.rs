@@ -2,25 +2,26 @@
 //!
 //! # Memory
 //!
-//! A page lies on the node of the processor that first writes to it. What the pool's maker makes for
-//! a worker, its task stack, its queue and its counters, must be there before any worker starts, for
-//! all look at all. So, when workers are bound, the maker has it made by a short-lived thread bound to
-//! that worker's processor: the pages written to while it is made are on the right node, and so are
-//! those that the worker itself writes to later for the first time (the task stack makes its slots
-//! ready as it grows). The thread also has an arena of its own in most allocators, so that it is not
-//! given memory that was used, and placed, before.
+//! A page lies on the node of the processor that first writes to it. What the pool's maker makes
+//! for a worker, its task stack, its queue and its counters, must be there before any worker
+//! starts, for all look at all. So, when workers are bound, the maker has it made by a short-lived
+//! thread bound to that worker's processor: the pages written to while it is made are on the right
+//! node, and so are those that the worker itself writes to later for the first time (the task stack
+//! makes its slots ready as it grows). The thread also has an arena of its own in most allocators,
+//! so that it is not given memory that was used, and placed, before.
 //!
-//! The alternative, that each worker makes its own, needs all workers to run before the pool is there,
-//! which a spawn handler need not do; `mbind(2)` would be one more unsafe call.
+//! The alternative, that each worker makes its own, needs all workers to run before the pool is
+//! there, which a spawn handler need not do; `mbind(2)` would be one more unsafe call.
 //!
 //! # Victims
 //!
-//! Each worker has its victims in groups of equal distance. It tries one victim of all, at random; then all of the first group, beginning
-//! at random, then all of the second. Without an order there is one group, of which a random one is the first anyhow.
+//! Each worker has its victims in groups of equal distance. It tries one victim of all, at random;
+//! then all of the first group, beginning at random, then all of the second. Without an order there
+//! is one group, of which a random one is the first anyhow.
 //!
-//! Without that first victim all idle workers of a group ask the same few near victims, whose tasks are small by then. On a simulated
-//! machine of 48 processors (`poach bench simulate --memory lace`) UTS takes 4 % less time with it, and a small tree a third
-//! (`docs/notebook/runtime.md`).
+//! Without that first victim all idle workers of a group ask the same few near victims, whose tasks
+//! are small by then. On a simulated machine of 48 processors (`poach bench simulate --memory
+//! lace`) UTS takes 4 % less time with it, and a small tree a third (`docs/notebook/runtime.md`).
 
 use std::cell::Cell;
 use std::io;
@@ -39,7 +40,8 @@ const MAKERS_STACK: usize = 256 << 10;
 pub enum Victims {
     /// All workers in turn, beginning with a random one.
     Random,
-    /// One of all at random; then the nearest first, those that are equally near in turn, beginning with a random one.
+    /// One of all at random; then the nearest first, those that are equally near in turn, beginning
+    /// with a random one.
     Nearest,
 }
 
@@ -83,7 +85,8 @@ impl VictimOrder {
         VictimOrder(Order::One { index, workers })
     }
 
-    /// All others, by their distance from worker `index`; last the workers whose distance is not known.
+    /// All others, by their distance from worker `index`; last the workers whose distance is not
+    /// known.
     pub fn nearest<D: Copy + Ord>(
         index: usize,
         distance: &dyn Fn(usize, usize) -> Option<D>,
@@ -105,7 +108,8 @@ impl VictimOrder {
         one.into_iter().chain(listed.iter().map(|victims| Group::Listed(victims)))
     }
 
-    /// All other workers: one of all, then group by group, each begun at a place that `random` says.
+    /// All other workers: one of all, then group by group, each begun at a place that `random`
+    /// says.
     pub fn begun_at(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
         let first = self.any(random >> 32);
         let grouped = self.groups().flat_map(move |group| {
@@ -115,7 +119,8 @@ impl VictimOrder {
         first.into_iter().chain(grouped.filter(move |&victim| Some(victim) != first))
     }
 
-    /// One of all victims, that `random` says; none if there is one group, whose first is that anyhow.
+    /// One of all victims, that `random` says; none if there is one group, whose first is that
+    /// anyhow.
     fn any(&self, random: u64) -> Option<usize> {
         self.groups().nth(1)?;
         let all = self.groups().map(Group::len).sum::<usize>();

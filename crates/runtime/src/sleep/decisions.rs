@@ -1,4 +1,5 @@
-//! What `Sleep` decides, step by step on one thread: who is called, what is counted, and what an answer depends on.
+//! What `Sleep` decides, step by step on one thread: who is called, what is counted, and what an
+//! answer depends on.
 
 use std::collections::VecDeque;
 use std::mem;

@@ -1,12 +1,12 @@
-//! Guests: threads from outside that work for the pool in places of their own, and the workers that stand aside
-//! meanwhile.
+//! Guests: threads from outside that work for the pool in places of their own, and the workers that
+//! stand aside meanwhile.
 //!
-//! One word has two bits for each place: whether it is taken, and whether its guest is *awake*, that
-//! is whether it neither has left nor sleeps in a wait. One more bit says that work has been deferred
-//! to guests, and another that no more come: an interrupt is under way, which has called those that
-//! are in. Every change of the word is a read-modify-write. A place is the
-//! deques and whatever else its guest alone touches. One thread at a time has it: it has set the place's bit by a
-//! read-modify-write that acquires what the last one released who cleared it.
+//! One word has two bits for each place: whether it is taken, and whether its guest is *awake*,
+//! that is whether it neither has left nor sleeps in a wait. One more bit says that work has been
+//! deferred to guests, and another that no more come: an interrupt is under way, which has called
+//! those that are in. Every change of the word is a read-modify-write. A place is the
+//! deques and whatever else its guest alone touches. One thread at a time has it: it has set the
+//! place's bit by a read-modify-write that acquires what the last one released who cleared it.
 //!
 //! Why a worker stands aside, and why nothing is lost by it: "Guests" in the README.
 
@@ -22,7 +22,8 @@ const PLACES: u64 = (1 << MOST_PLACES) - 1;
 
 /// No guest comes in.
 const CLOSED: u64 = 1 << 63;
-/// Work has been deferred to guests: set only while one is awake, and cleared by the first that leaves or dozes.
+/// Work has been deferred to guests: set only while one is awake, and cleared by the first that
+/// leaves or dozes.
 const DEFERRED: u64 = 1 << 62;
 
 const fn taken(place: usize) -> u64 {
@@ -63,8 +64,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// Gives the place back: G2 and G3. `look` is G4. False while places are closed: then the guest has been called, or is about
-    /// to be, and stays.
+    /// Gives the place back: G2 and G3. `look` is G4. False while places are closed: then the guest
+    /// has been called, or is about to be, and stays.
     #[must_use]
     pub(crate) fn leave(&self, place: usize, look: impl FnOnce()) -> bool {
         let mut seen = self.guests.load(Ordering::Relaxed);
@@ -104,8 +105,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.guests.fetch_or(awake(place), Ordering::Relaxed);
     }
 
-    /// Whether nobody is called, or looks, because guests are at work: then one of them does at its G4. S3, P2 or L2
-    /// precedes.
+    /// Whether nobody is called, or looks, because guests are at work: then one of them does at its
+    /// G4. S3, P2 or L2 precedes.
     pub(crate) fn stands_aside_for_guests(&self) -> bool {
         // A1.
         let mut seen = self.guests.load(Ordering::Relaxed);
@@ -127,7 +128,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
 
     /// Lets no guest in any more, and says which places are taken.
     pub(crate) fn close_places(&self) -> impl Iterator<Item = usize> {
-        // AcqRel: what is taken and what is closed is one word, so a guest is either seen here or turned away.
+        // AcqRel: what is taken and what is closed is one word, so a guest is either seen here or
+        // turned away.
         let seen = self.guests.fetch_or(CLOSED, Ordering::AcqRel);
         (0..self.places).filter(move |&place| seen & taken(place) != 0)
     }
@@ -150,13 +152,14 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.idle.count(SLEEPERS)
     }
 
-    /// Whether as many threads are at work as the pool has workers, some of which stand aside for guests: then no owner
-    /// calls a sleeper.
+    /// Whether as many threads are at work as the pool has workers, some of which stand aside for
+    /// guests: then no owner calls a sleeper.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full_of(Self::guests_awake(self.guests.load(Ordering::Relaxed)))
     }
 
-    /// Whether more threads are at work than that: then a worker with nothing under way stands aside.
+    /// Whether more threads are at work than that: then a worker with nothing under way stands
+    /// aside.
     pub(crate) fn is_crowded(&self) -> bool {
         let guests = Self::guests_awake(self.guests.load(Ordering::Relaxed));
         guests != 0 && guests > self.sleepers()

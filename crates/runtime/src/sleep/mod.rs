@@ -1,5 +1,4 @@
 //! Who sleeps, who searches, and who wakes whom.
-//!
 #![doc = include_str!("README.md")]
 
 use std::iter;
@@ -56,7 +55,8 @@ pub struct Sleep<M: Memory, S> {
     reach: usize,
     /// Where each worker parks.
     parking: Box<[S]>,
-    /// Which places of guests are taken, and for which of them a worker is to stand aside: see `guests`.
+    /// Which places of guests are taken, and for which of them a worker is to stand aside: see
+    /// `guests`.
     guests: CachePadded<M::Word>,
     /// How many places there are.
     places: usize,
@@ -73,8 +73,8 @@ pub(crate) enum Slept {
     ToTheEnd,
 }
 
-// Relaxed, throughout: the fences order these words against each other and against visible work, and
-// what is handed over is handed over by the work's own words and by the call.
+// Relaxed, throughout: the fences order these words against each other and against visible work,
+// and what is handed over is handed over by the work's own words and by the call.
 impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Of workers that sleep in these, the last of which are `places` of guests.
     ///
@@ -121,7 +121,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`: resting workers are left
-    /// alone, and if no other worker sleeps, a follower of that owner is woken. Returns whether it has woken one.
+    /// alone, and if no other worker sleeps, a follower of that owner is woken. Returns whether it
+    /// has woken one.
     #[cold]
     pub fn wake_for(&self, owner: usize) -> bool {
         // P2: pairs with S3, L2 and F2.
@@ -183,8 +184,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         taken
     }
 
-    /// Whether some worker is looking for work, or sleeps for want of it. Any thread; wait-free; out of
-    /// date at once.
+    /// Whether some worker is looking for work, or sleeps for want of it. Any thread; wait-free;
+    /// out of date at once.
     #[inline]
     pub(crate) fn is_anybody_hungry(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
@@ -197,9 +198,10 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.searching.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether an owner may put a request off: nobody searches, and somebody naps, and so looks again before long without being
-    /// called. Out of date at once: a worker that was called out of its nap is a searcher from then on, and looks at what owners
-    /// keep private when it has found something (L3).
+    /// Whether an owner may put a request off: nobody searches, and somebody naps, and so looks
+    /// again before long without being called. Out of date at once: a worker that was called
+    /// out of its nap is a searcher from then on, and looks at what owners keep private when it
+    /// has found something (L3).
     pub(crate) fn may_put_off(&self) -> bool {
         !self.is_anybody_searching() && self.napping.load(Ordering::Relaxed) != 0
     }
@@ -220,8 +222,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
-    /// something after all; at most for so long as `time` says, which is asked last, if it says so. It is a searcher still, or
-    /// again, when this returns.
+    /// something after all; at most for so long as `time` says, which is asked last, if it says so.
+    /// It is a searcher still, or again, when this returns.
     ///
     /// `look_again` first leaves a request with every victim, and then looks at everything that
     /// anybody would wake it for.
@@ -295,8 +297,9 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             && !self.idle.any(ANY)
     }
 
-    /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker that has left its
-    /// requests before it asks: one that was seen asleep sees them before it pushes.
+    /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker
+    /// that has left its requests before it asks: one that was seen asleep sees them before it
+    /// pushes.
     #[cold]
     pub fn is_another_awake(&self, me: usize, away: impl FnOnce() -> usize) -> bool {
         let asleep = self.idle.count_others(me);
@@ -329,8 +332,8 @@ impl<M: Memory, S> Following<'_, M, S> {
     pub(crate) fn set(&self, thief: Option<usize>) {
         let word = &self.sleep.thieves[self.worker];
         let value = thief.map_or(0, |thief| thief as u64 + 1);
-        // Relaxed, both: a hint; F2 orders it before the looks that need it. Written only if it changes, so
-        // that its readers keep their copy of the line.
+        // Relaxed, both: a hint; F2 orders it before the looks that need it. Written only if it
+        // changes, so that its readers keep their copy of the line.
         if word.load(Ordering::Relaxed) != value {
             word.store(value, Ordering::Relaxed);
         }
@@ -351,8 +354,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         Following { sleep: self, worker, outer: self.thieves[worker].load(Ordering::Relaxed) }
     }
 
-    /// The workers from which a wait for `thief` takes, nearest first: the thief, the worker that the thief waits
-    /// for, and so on. A chain that changes meanwhile may name a worker twice.
+    /// The workers from which a wait for `thief` takes, nearest first: the thief, the worker that
+    /// the thief waits for, and so on. A chain that changes meanwhile may name a worker twice.
     pub(crate) fn chain(&self, thief: Option<usize>) -> impl Iterator<Item = usize> {
         let next = |&worker: &usize| {
             (self.thieves[worker].load(Ordering::Relaxed) as usize).checked_sub(1)
@@ -360,10 +363,11 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         iter::successors(thief, next).take(self.reach)
     }
 
-    /// A worker in a restricted wait has found nothing and goes to sleep, unless `look_again` says that
-    /// there is something after all. It is no searcher, before or after. `look_again` looks at what the
-    /// worker waits for, at what only it may take, and at the deques of its chain, on which it has left
-    /// requests. Returns whether it has slept for so long as `time` says, if it says so, without being called.
+    /// A worker in a restricted wait has found nothing and goes to sleep, unless `look_again` says
+    /// that there is something after all. It is no searcher, before or after. `look_again`
+    /// looks at what the worker waits for, at what only it may take, and at the deques of its
+    /// chain, on which it has left requests. Returns whether it has slept for so long as `time`
+    /// says, if it says so, without being called.
     pub(crate) fn sleep_following(
         &self,
         worker: usize,
@@ -392,7 +396,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         false
     }
 
-    /// There is something to steal from `owner`: wakes a follower whose chain comes to it. Returns whether there was one.
+    /// There is something to steal from `owner`: wakes a follower whose chain comes to it. Returns
+    /// whether there was one.
     #[cold]
     pub(crate) fn call_follower(&self, owner: usize) -> bool {
         self.idle.each(FOLLOWING).any(|worker| {

@@ -43,8 +43,8 @@ impl Parking for LoomParking {
         *called = false;
     }
 
-    /// loom has no time: that of the first nap is over at once, whatever the others have done till then, and
-    /// that of the next never.
+    /// loom has no time: that of the first nap is over at once, whatever the others have done till
+    /// then, and that of the next never.
     fn park_for(&self, _time: Duration) -> bool {
         if mem::replace(&mut *self.napped.lock().unwrap(), true) {
             self.park();
@@ -233,7 +233,8 @@ fn a_guest_that_acts_when_it_has_left_is_not_alone() {
     guests(true);
 }
 
-/// Places are closed while a guest comes and goes: either it is seen, and stays, or it is turned away.
+/// Places are closed while a guest comes and goes: either it is seen, and stays, or it is turned
+/// away.
 #[test]
 fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
     check(|| {
@@ -267,7 +268,8 @@ struct Aside {
 const KEPT: Aside = Aside { after_s3: true, g4: true };
 
 impl Pool<Loom> {
-    /// Comes as a guest, makes a task visible to thieves if it is to, and leaves the task to the worker.
+    /// Comes as a guest, makes a task visible to thieves if it is to, and leaves the task to the
+    /// worker.
     fn visit(&self, produces: bool, lines: Aside) {
         let Ok(place) = self.sleep.enter() else {
             // It is handed over.
@@ -377,8 +379,8 @@ fn of_two_guests_one_of_which_comes_late_one_looks() {
     one_guest_comes_when_another_leaves::<Loom>();
 }
 
-/// A worker in a restricted wait, for the end of a half that worker 1 runs; and worker 1 shares a task
-/// that the other takes if it comes in time.
+/// A worker in a restricted wait, for the end of a half that worker 1 runs; and worker 1 shares a
+/// task that the other takes if it comes in time.
 fn a_follower(look: bool) {
     check(move || {
         let pool = Pool::<Loom>::new(2, ALL);
@@ -489,7 +491,8 @@ fn without_a_last_searcher_that_looks_back_a_wake_up_is_lost() {
 #[derive(Clone, Copy)]
 struct Fenceless;
 
-// SAFETY: its fences are none, on purpose, and only the sleep protocol under loom uses it, which is safe code.
+// SAFETY: its fences are none, on purpose, and only the sleep protocol under loom uses it, which is
+// safe code.
 unsafe impl Memory for Fenceless {
     type Word = AtomicU64;
     type Pointer<T> = AtomicPtr<T>;

@@ -2,17 +2,19 @@
 //!
 //! # Not behind the caller
 //!
-//! Linux puts a woken thread on its caller's processor, or on the one that it fell asleep on, which may be the
-//! same, if the caches of the others are too far away to look there. It so waits for the caller's slice to end,
-//! which is milliseconds, with another processor idle. So a sleeper is forbidden its caller's processor while it
-//! sleeps, if it may use another, and allows it to itself again when it is up. (To do so only for a sleeper that fell
-//! asleep on the caller's processor was not enough: half of the calls still took a slice.)
+//! Linux puts a woken thread on its caller's processor, or on the one that it fell asleep on, which
+//! may be the same, if the caches of the others are too far away to look there. It so waits for the
+//! caller's slice to end, which is milliseconds, with another processor idle. So a sleeper is
+//! forbidden its caller's processor while it sleeps, if it may use another, and allows it to itself
+//! again when it is up. (To do so only for a sleeper that fell asleep on the caller's processor was
+//! not enough: half of the calls still took a slice.)
 //!
-//! The sleeper does that itself before it sleeps, for the processor of its last caller. A caller that runs
-//! there makes one system call, the one that wakes. A caller that runs elsewhere makes two more: it changes
-//! the sleeper's affinity by its TID. A caller that blocks next leaves its processor to the sleeper, and none of this is
-//! done for it, nor for the sleeper's next sleep. Both sides hold the `sleeper` lock for that, because the TID may be reused once
-//! that thread has exited.
+//! The sleeper does that itself before it sleeps, for the processor of its last caller. A caller
+//! that runs there makes one system call, the one that wakes. A caller that runs elsewhere makes
+//! two more: it changes the sleeper's affinity by its TID. A caller that blocks next leaves its
+//! processor to the sleeper, and none of this is done for it, nor for the sleeper's next sleep.
+//! Both sides hold the `sleeper` lock for that, because the TID may be reused once that thread has
+//! exited.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -53,7 +55,8 @@ impl ThreadParking {
         self.sleeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks until called, or until `park` says that it has been long enough. Whether it was called.
+    /// Parks until called, or until `park` says that it has been long enough. Whether it was
+    /// called.
     fn sleep(&self, mut park: impl FnMut(&Parker) -> bool) -> bool {
         let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
         if take_call(&self.called) {
@@ -106,7 +109,8 @@ impl Parking for ThreadParking {
     }
 
     fn unpark(&self, caller: Caller) {
-        // In a child process the sleeper is not there, and its locks may be held for ever. So this comes first.
+        // In a child process the sleeper is not there, and its locks may be held for ever. So this
+        // comes first.
         if self.process_guard.is_elsewhere() {
             return;
         }
@@ -130,7 +134,8 @@ mod processors {
     use super::*;
     use crate::system::affinity::{allowed, bind};
 
-    /// A thread that calls itself, in the midst of its sleep, is moved off its own processor until it is up.
+    /// A thread that calls itself, in the midst of its sleep, is moved off its own processor until
+    /// it is up.
     #[test]
     fn a_sleeper_is_kept_off_the_processor_of_its_last_caller_and_comes_back() {
         let sleeps = || {

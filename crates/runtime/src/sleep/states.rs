@@ -1,8 +1,10 @@
-//! What each worker that has nothing to run does, as the others see it: one array of states, four bits a worker.
+//! What each worker that has nothing to run does, as the others see it: one array of states, four
+//! bits a worker.
 //!
-//! The states and the transitions between them are drawn in the README. A worker enters a state only itself, and only from
-//! none, so a worker is in one at a time. It leaves one by a read-modify-write that clears the state's bit: its own,
-//! or that of somebody who calls it. The one that finds the bit set has taken the worker out, and nobody else has.
+//! The states and the transitions between them are drawn in the README. A worker enters a state
+//! only itself, and only from none, so a worker is in one at a time. It leaves one by a
+//! read-modify-write that clears the state's bit: its own, or that of somebody who calls it. The
+//! one that finds the bit set has taken the worker out, and nobody else has.
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
@@ -64,11 +66,13 @@ impl<M: Memory> States<M> {
     /// The worker enters a state. Only the worker itself, while it is in none.
     pub(super) fn enter(&self, worker: usize, state: Idle) {
         let (word, shift) = position(worker);
-        // AcqRel: pairs with `take_out`. A thread that takes a worker out acquires what the worker did before.
+        // AcqRel: pairs with `take_out`. A thread that takes a worker out acquires what the worker
+        // did before.
         self.words[word].fetch_or((state as u64) << shift, Ordering::AcqRel);
     }
 
-    /// Takes a worker out of its state, if that is one of these. Who does so, and nobody else, must see that it runs.
+    /// Takes a worker out of its state, if that is one of these. Who does so, and nobody else, must
+    /// see that it runs.
     pub(super) fn take_out(&self, worker: usize, states: Set) -> bool {
         let (word, shift) = position(worker);
         let bits = states.0 << shift;
@@ -113,8 +117,8 @@ impl<M: Memory> States<M> {
         self.words.iter().map(count).sum()
     }
 
-    /// How many workers but `me` are in a state, by reads that are writes: a thread that takes one of them out
-    /// afterwards acquires what this worker has written before.
+    /// How many workers but `me` are in a state, by reads that are writes: a thread that takes one
+    /// of them out afterwards acquires what this worker has written before.
     #[cold]
     pub(super) fn count_others(&self, me: usize) -> usize {
         let (mine, shift) = position(me);

@@ -1,26 +1,32 @@
 //! When an owner wakes a sleeper for its forks: by ski rental, with a memory.
 //!
-//! A wake costs the owner a system call of some microseconds, and the woken worker comes ten to sixty later. A region that is
-//! over by then has lost the time of the system call. So the pool keeps an account of its wakes: each wake adds the time that the woken worker then
-//! worked, and subtracts one and a half times what wakes lately cost their callers, by the clock. An owner whose pool is in debt
-//! *hesitates*: it puts a request off until the region has run for [`RENT`], about what a wake costs both sides. The region then takes at most
-//! twice the time that it would have taken with the better choice: Karlin, Manasse, Rudolph and Sleator,
-//! *Competitive snoopy caching* (Algorithmica 1988), whose problem is known as ski rental.
+//! A wake costs the owner a system call of some microseconds, and the woken worker comes ten to
+//! sixty later. A region that is over by then has lost the time of the system call. So the pool
+//! keeps an account of its wakes: each wake adds the time that the woken worker then worked, and
+//! subtracts one and a half times what wakes lately cost their callers, by the clock. An owner
+//! whose pool is in debt *hesitates*: it puts a request off until the region has run for [`RENT`],
+//! about what a wake costs both sides. The region then takes at most twice the time that it would
+//! have taken with the better choice: Karlin, Manasse, Rudolph and Sleator, *Competitive snoopy
+//! caching* (Algorithmica 1988), whose problem is known as ski rental.
 //!
-//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short is soon in debt, and a program whose
-//!   woken worker is late now and then is not. A debt is forgotten after [`FIRST_HESITATION`], and later each time that the next wake is useless again.
-//! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes a sleeper then, and the next
-//!   region's owner does so at its first fork. The late wake costs the account nothing, since an early one might have brought more.
+//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short
+//!   is soon in debt, and a program whose woken worker is late now and then is not. A debt is
+//!   forgotten after [`FIRST_HESITATION`], and later each time that the next wake is useless again.
+//! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes
+//!   a sleeper then, and the next region's owner does so at its first fork. The late wake costs the
+//!   account nothing, since an early one might have brought more.
 //! - While some worker searches there is no wake to pay for, and the owner answers at once.
 //!
-//! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come back to its deque
-//! before one of them ends, gets its second worker from the next nap of a sleeper (see the README). The napper ends the
-//! hesitation then, and credits the account with the time that was lost: some dozens of wakes are made at once after that, useful or not.
+//! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come
+//! back to its deque before one of them ends, gets its second worker from the next nap of a sleeper
+//! (see the README). The napper ends the hesitation then, and credits the account with the time
+//! that was lost: some dozens of wakes are made at once after that, useful or not.
 //!
-//! The clock is read in the owner's cold path: around a wake, and when a request has been met while it hesitates, which is twice for each
-//! level of a balanced tree of forks.
+//! The clock is read in the owner's cold path: around a wake, and when a request has been met while
+//! it hesitates, which is twice for each level of a balanced tree of forks.
 //!
-//! [`Wakes`] and [`DequeEvents`] are what a worker's deques know of this: they tell the pool what they share.
+//! [`Wakes`] and [`DequeEvents`] are what a worker's deques know of this: they tell the pool what
+//! they share.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -92,8 +98,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         }
     }
 
-    /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own stand above the
-    /// split.
+    /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own
+    /// stand above the split.
     pub(crate) fn is_due(&self, region: &RegionClock<M>, private: u32) -> bool {
         if self.hesitate_until.load(Ordering::Relaxed) == 0 {
             return true;
@@ -165,8 +171,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         }
     }
 
-    /// A thief has exposed private tasks. If the owner that put a request off has not come back for so long that it would have
-    /// woken somebody by now, it should have done so at once.
+    /// A thief has exposed private tasks. If the owner that put a request off has not come back for
+    /// so long that it would have woken somebody by now, it should have done so at once.
     pub fn exposed(&self) {
         if self.hesitate_until.load(Ordering::Relaxed) != 0 {
             self.exposed_at(self.now());
@@ -184,7 +190,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         if lost >= RENT {
             let dearest = self.dearest.load(Ordering::Relaxed);
             self.dearest.store((dearest * 2).min(DEAREST_DELAY_OF_ALL), Ordering::Relaxed);
-            // It has lost no more than it took, the first time; from then on, what is to come counts as well.
+            // It has lost no more than it took, the first time; from then on, what is to come
+            // counts as well.
             let counts = if dearest == DEAREST_DELAY { lost.min(DEAREST_DELAY) } else { dearest };
             self.account.store(counts, Ordering::Relaxed);
             self.memory.store(FIRST_HESITATION, Ordering::Relaxed);
@@ -200,7 +207,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
 pub(crate) type PoolSleep = Sleep<Machine, ThreadParking>;
 pub(crate) type PoolWakePolicy = WakePolicy<Machine, SystemClock>;
 
-/// Wakes a sleeper for what a worker's deque shares, or lets the owner put a request off: in any memory.
+/// Wakes a sleeper for what a worker's deque shares, or lets the owner put a request off: in any
+/// memory.
 pub struct Wakes<M: Memory, S, C: Clock> {
     index: usize,
     sleep: Arc<Sleep<M, S>>,
@@ -233,7 +241,8 @@ impl<M: Memory, S: Parking, C: Clock> Context for Wakes<M, S, C> {
     }
 
     fn should_share(&self, private: u32) -> bool {
-        // The worker that napped when hesitation began may be the owner itself by now, and the others sleep until they are called.
+        // The worker that napped when hesitation began may be the owner itself by now, and the
+        // others sleep until they are called.
         !self.sleep.may_put_off() || self.policy.is_due(&self.region, private)
     }
 }
@@ -402,7 +411,8 @@ mod tests {
         // One that came by just now runs a short region.
         policy.exposed_at(now + RENT - 1);
         assert!(!policy.is_due_at(now + RENT - 1, &region, 1));
-        // The time lost pays for the wakes after that, and useful ones in between take nothing away.
+        // The time lost pays for the wakes after that, and useful ones in between take nothing
+        // away.
         policy.exposed_at(now + RENT + 20 * WAKE_COST);
         assert!(policy.is_due(&region, 1));
         policy.woken(Duration::from_micros(20));

@@ -2,12 +2,13 @@
 //!
 //! Each worker has counters of its own, on cache lines of its own, and is the only one that writes
 //! them (or the guest whose place it is): a load, an addition and a store, all plain. Other threads
-//! read them with plain loads. So counting takes no locked instruction, and moves no cache line while nobody reads.
+//! read them with plain loads. So counting takes no locked instruction, and moves no cache line
+//! while nobody reads.
 //!
-//! Counting is always on, and there is no feature for it, because it stands on cold paths alone: where
-//! a worker takes a task out of a queue, steals, shares, sleeps, calls another. A fork that nobody
-//! steals is not counted: it costs a few stores in all, and one more would show. Its number is the
-//! program's to know.
+//! Counting is always on, and there is no feature for it, because it stands on cold paths alone:
+//! where a worker takes a task out of a queue, steals, shares, sleeps, calls another. A fork that
+//! nobody steals is not counted: it costs a few stores in all, and one more would show. Its number
+//! is the program's to know.
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -22,8 +23,8 @@ impl Count {
     /// One more. Only on the thread of the worker whose counter it is.
     #[inline(always)]
     pub(crate) fn up(&self) {
-        // Relaxed, both: one thread writes, so nothing is lost between the two; a reader wants a recent
-        // number, and nothing with it.
+        // Relaxed, both: one thread writes, so nothing is lost between the two; a reader wants a
+        // recent number, and nothing with it.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 

@@ -13,8 +13,10 @@ use crate::stats::counters::Counters;
 #[non_exhaustive]
 pub struct WorkerStats {
     /// Tasks that it ran: spawned tasks, tasks from outside, regions of a
-    /// thread from outside (see [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)), and second halves of joins that it stole. A
-    /// half that nobody stole is part of the task that forks, and is not counted.
+    /// thread from outside (see
+    /// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)), and second halves of
+    /// joins that it stole. A half that nobody stole is part of the task that forks, and is
+    /// not counted.
     pub tasks: u64,
     /// How often it stole: the second half of a join, or half of another worker's spawned tasks.
     pub steals: u64,
@@ -28,8 +30,8 @@ pub struct WorkerStats {
     pub exposures: u64,
     /// How often it went to sleep, also if a last look for work called it back at once.
     pub sleeps: u64,
-    /// How often it woke a sleeping worker, of this pool or of another. Wakes by threads that are no workers
-    /// are not counted.
+    /// How often it woke a sleeping worker, of this pool or of another. Wakes by threads that are
+    /// no workers are not counted.
     pub wakes: u64,
     /// Process-wide barriers that it issued.
     pub membarriers: u64,

@@ -2,17 +2,19 @@
 //!
 //! # Why a lock
 //!
-//! A buffer is touched by its worker, and by the thread that starts and stops. A lock says what must
-//! be said about that, and is paid for by a recording alone; no argument about memory is needed. A child process in
-//! which a thread of its parent holds the lock for ever goes without the buffer.
+//! A buffer is touched by its worker, and by the thread that starts and stops. A lock says what
+//! must be said about that, and is paid for by a recording alone; no argument about memory is
+//! needed. A child process in which a thread of its parent holds the lock for ever goes without the
+//! buffer.
 //!
 //! # Why spans nest
 //!
-//! A worker's spans are opened and closed by one thread in the order of its call stack, by values that
-//! close what they opened when they are dropped. (While a worker sleeps, another thread may be in its
-//! place: what it opens and closes lies within the worker's sleep.) A buffer takes a new span only while it has room for
-//! its end and for the ends of all that are open. So what is missing from a full buffer are whole
-//! spans (and marks), and the number of them is told; no span has a false end.
+//! A worker's spans are opened and closed by one thread in the order of its call stack, by values
+//! that close what they opened when they are dropped. (While a worker sleeps, another thread may be
+//! in its place: what it opens and closes lies within the worker's sleep.) A buffer takes a new
+//! span only while it has room for its end and for the ends of all that are open. So what is
+//! missing from a full buffer are whole spans (and marks), and the number of them is told; no span
+//! has a false end.
 
 use std::collections::TryReserveError;
 use std::sync::{Mutex, MutexGuard};
@@ -30,7 +32,8 @@ pub enum Activity {
     StolenFork {
         /// Whose it was.
         victim: usize,
-        /// Whether it was stolen by leapfrogging: `victim` was running what this worker waited for.
+        /// Whether it was stolen by leapfrogging: `victim` was running what this worker waited
+        /// for.
         leap: bool,
     },
     /// Runs a spawned task, the first of those stolen at once from worker `victim`.
@@ -260,7 +263,8 @@ impl Recordings {
 
     /// The number of the recording that begins, unless one is on.
     pub(crate) fn begin(&self) -> Option<u64> {
-        // Acquire: pairs with the release in `end`, so that the tracks of the last recording are empty.
+        // Acquire: pairs with the release in `end`, so that the tracks of the last recording are
+        // empty.
         self.on.compare_exchange(0, 1, Ordering::Acquire, Ordering::Relaxed).ok()?;
         // Relaxed: the thread that has set `on` is alone.
         Some(self.number.fetch_add(1, Ordering::Relaxed) + 1)

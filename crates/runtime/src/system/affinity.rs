@@ -36,8 +36,8 @@ pub(crate) struct Mover {
 
 #[cfg(target_os = "linux")]
 impl Mover {
-    /// The calling thread, if the system can move it. It is kept off the processor `avoid` from now on, if one is
-    /// given, and it may use another.
+    /// The calling thread, if the system can move it. It is kept off the processor `avoid` from now
+    /// on, if one is given, and it may use another.
     pub(crate) fn me(avoid: Option<usize>) -> Option<Mover> {
         here()?;
         let mut me = Mover { thread: rustix::thread::gettid(), kept_off: None };
@@ -47,8 +47,8 @@ impl Mover {
         Some(me)
     }
 
-    /// Keeps the thread off the calling thread's processor, if it may use another; if it runs there, it is moved
-    /// before this returns. It must not have ended. Returns that processor.
+    /// Keeps the thread off the calling thread's processor, if it may use another; if it runs
+    /// there, it is moved before this returns. It must not have ended. Returns that processor.
     ///
     /// No system call if it is kept off that one already.
     pub(crate) fn makes_way(&mut self) -> Option<usize> {

@@ -1,16 +1,16 @@
 //! Whether this process is a copy, made by `fork()`, of the one that started a pool's threads.
 //!
-//! `fork()` copies the calling thread alone. A pool made before it has no threads in the child, and its
-//! locks may be held for ever by threads that are not there: a call that waits for it would never
-//! return. So each pool remembers the count of forks at which it was made, and a call that would wait, or take
-//! a lock, compares it first.
+//! `fork()` copies the calling thread alone. A pool made before it has no threads in the child, and
+//! its locks may be held for ever by threads that are not there: a call that waits for it would
+//! never return. So each pool remembers the count of forks at which it was made, and a call that
+//! would wait, or take a lock, compares it first.
 //!
 //! The global pool is one a process: a child that asks for it makes its own ([`PerProcess`]).
 //!
-//! The count is kept by a handler registered with `pthread_atfork`, rather than by comparing process
-//! ids: reading a word costs nothing where `getpid` is a system call, and a child in a new process
-//! namespace may well have its parent's number. A copy made past the C library (a raw `clone`, a `vfork`)
-//! runs no handlers; POSIX lets such a child do little but `exec` anyway.
+//! The count is kept by a handler registered with `pthread_atfork`, rather than by comparing
+//! process ids: reading a word costs nothing where `getpid` is a system call, and a child in a new
+//! process namespace may well have its parent's number. A copy made past the C library (a raw
+//! `clone`, a `vfork`) runs no handlers; POSIX lets such a child do little but `exec` anyway.
 
 use std::mem;
 use std::ptr;
@@ -56,8 +56,8 @@ impl ProcessGuard {
         }
     }
 
-    /// As [`check`](ProcessGuard::check), where a panic must not unwind, since frames below are lent out to
-    /// tasks: ends the process, with the same message.
+    /// As [`check`](ProcessGuard::check), where a panic must not unwind, since frames below are
+    /// lent out to tasks: ends the process, with the same message.
     #[inline]
     pub(crate) fn check_or_abort(self) {
         if self.is_elsewhere() {
@@ -68,11 +68,12 @@ impl ProcessGuard {
 }
 
 impl ProcessGuard {
-    /// Locks `mutex`, poisoned or not. In a process forked since: unless it is held, which then is for ever, by a thread
-    /// that is not there.
+    /// Locks `mutex`, poisoned or not. In a process forked since: unless it is held, which then is
+    /// for ever, by a thread that is not there.
     #[inline]
     pub(crate) fn try_lock<T: ?Sized>(self, mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
-        // First of all in the way that waits for nobody: it mostly succeeds, and then the process does not matter.
+        // First of all in the way that waits for nobody: it mostly succeeds, and then the process
+        // does not matter.
         match mutex.try_lock() {
             Ok(guard) => Some(guard),
             Err(error) => self.lock_held(mutex, error),
@@ -92,8 +93,8 @@ impl ProcessGuard {
         }
     }
 
-    /// As [`try_lock`](ProcessGuard::try_lock), where there is no way on without the lock: ends the process, with the message
-    /// of [`check`](ProcessGuard::check).
+    /// As [`try_lock`](ProcessGuard::try_lock), where there is no way on without the lock: ends the
+    /// process, with the message of [`check`](ProcessGuard::check).
     #[inline]
     pub(crate) fn lock<T: ?Sized>(self, mutex: &Mutex<T>) -> MutexGuard<'_, T> {
         self.try_lock(mutex).unwrap_or_else(|| {
@@ -104,10 +105,12 @@ impl ProcessGuard {
     }
 }
 
-/// A value that each process has one of: made by its default where it is first asked for, and again in a forked child.
+/// A value that each process has one of: made by its default where it is first asked for, and again
+/// in a forked child.
 ///
-/// A `OnceLock` in it may be held at a fork by a thread that is not there in the child. The child never looks at it: it has
-/// a value of its own, and its copy of the parent's stays where it is, for what was borrowed from it.
+/// A `OnceLock` in it may be held at a fork by a thread that is not there in the child. The child
+/// never looks at it: it has a value of its own, and its copy of the parent's stays where it is,
+/// for what was borrowed from it.
 pub(crate) struct PerProcess<T: 'static, M: Memory = Machine> {
     current: M::Pointer<InProcess<T>>,
 }
@@ -124,7 +127,8 @@ impl<T> PerProcess<T> {
 }
 
 impl<T: Default + Sync, M: Memory> PerProcess<T, M> {
-    /// This process's value. Lock-free: threads that ask for the first time at once make one each, and all get the same.
+    /// This process's value. Lock-free: threads that ask for the first time at once make one each,
+    /// and all get the same.
     #[inline]
     pub(crate) fn get(&'static self) -> &'static T {
         // Acquire: pairs with the exchange in `make`, before which the value was made.
@@ -140,8 +144,9 @@ impl<T: Default + Sync, M: Memory> PerProcess<T, M> {
     fn make(&'static self, old: *mut InProcess<T>) -> &'static T {
         let own = Box::new(InProcess { process: ProcessGuard::here(), value: T::default() });
         let own = Box::into_raw(own);
-        // Release: a thread that loads the pointer sees the value. What it replaces is not used any more, and `get` has acquired it.
-        // Acquire: as in `get`, if another thread was first; the process has not changed meanwhile, so the other's is this process's.
+        // Release: a thread that loads the pointer sees the value. What it replaces is not used any
+        // more, and `get` has acquired it. Acquire: as in `get`, if another thread was
+        // first; the process has not changed meanwhile, so the other's is this process's.
         match self.current.compare_exchange(old, own, Ordering::Release, Ordering::Acquire) {
             // SAFETY: it came from a box just now, and is never freed.
             Ok(_) => &unsafe { &*own }.value,
@@ -171,14 +176,16 @@ fn watch() {
         PROCESS_FORKS.fetch_add(1, Ordering::Relaxed);
     }
 
-    // No `Once`, which a thread of the parent may be at when another forks: the child would wait for it. Threads that come here at once
-    // register the handler several times, and a fork then counts more than one, which is as good.
+    // No `Once`, which a thread of the parent may be at when another forks: the child would wait
+    // for it. Threads that come here at once register the handler several times, and a fork
+    // then counts more than one, which is as good.
     static WATCHED: AtomicBool = AtomicBool::new(false);
-    // Acquire: a thread that sees it set knows that the handler is registered; pairs with the store below.
+    // Acquire: a thread that sees it set knows that the handler is registered; pairs with the store
+    // below.
     if !WATCHED.load(Ordering::Acquire) {
-        // SAFETY: the handler is a function of this program, lives as long as it, and does nothing but
-        // add to an atomic word. If the system has no memory for it, forks are not noticed: calls then
-        // behave as without this module.
+        // SAFETY: the handler is a function of this program, lives as long as it, and does nothing
+        // but add to an atomic word. If the system has no memory for it, forks are not
+        // noticed: calls then behave as without this module.
         unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
         WATCHED.store(true, Ordering::Release);
     }

@@ -1,8 +1,9 @@
 //! Address space that is kept for what is mapped later.
 //!
-//! Where address space is limited, a thread that starts takes more of it than its call stack: the C library tries to reserve 64 MiB
-//! for what the thread allocates, and does with less if it must. So the threads that start first would take what the last ones need for
-//! their call stacks, as far as they come to it. A pool keeps that until it is their turn.
+//! Where address space is limited, a thread that starts takes more of it than its call stack: the C
+//! library tries to reserve 64 MiB for what the thread allocates, and does with less if it must. So
+//! the threads that start first would take what the last ones need for their call stacks, as far as
+//! they come to it. A pool keeps that until it is their turn.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
@@ -26,8 +27,9 @@ mod system {
         /// `None` if the system does not have it.
         pub(crate) fn new(bytes: usize) -> Option<Reserved> {
             let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
-            // Writable and private, as a call stack: so it counts as address space. It is one mapping for all stacks, and the system may refuse
-            // one that is larger than its memory; without a reservation it does not ask.
+            // Writable and private, as a call stack: so it counts as address space. It is one
+            // mapping for all stacks, and the system may refuse one that is larger than
+            // its memory; without a reservation it does not ask.
             let (access, flags) =
                 (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
             // SAFETY: at an address of the system's own choice, where nothing is mapped.
@@ -40,7 +42,8 @@ mod system {
             let bytes = (bytes / PAGE * PAGE).min(self.bytes);
             if bytes != 0 {
                 self.bytes -= bytes;
-                // SAFETY: the last pages of this mapping, to which nobody has a pointer. Should the system refuse, they stay reserved.
+                // SAFETY: the last pages of this mapping, to which nobody has a pointer. Should the
+                // system refuse, they stay reserved.
                 _ = unsafe { munmap(self.start.wrapping_byte_add(self.bytes).cast(), bytes) };
             }
         }

@@ -48,15 +48,15 @@ where
         FrameTask { closure: UnsafeCell::new(Some(closure)), outcome: UnsafeCell::new(None) }
     }
 
-    /// Makes a task that runs the closure and then calls `done`, and lends it to `wait`, which must not
-    /// return before `done` was called; a `wait` that unwinds, or that returns too early, ends the
-    /// process.
+    /// Makes a task that runs the closure and then calls `done`, and lends it to `wait`, which must
+    /// not return before `done` was called; a `wait` that unwinds, or that returns too early,
+    /// ends the process.
     pub(crate) fn hand_over(&self, done: impl FnOnce() + Send, wait: impl FnOnce(Task)) {
         let guard = AbortOnUnwind("a thread stopped waiting for a task in its own frame");
         let this = Address::new(self);
         let run = move || {
-            // A reference would have to be valid until this closure returns; the frame is only sure to
-            // stand until `done`.
+            // A reference would have to be valid until this closure returns; the frame is only sure
+            // to stand until `done`.
             let this = this.get();
             // SAFETY: the frame stands until `done`.
             let closure = unsafe { &raw const (*this).closure };

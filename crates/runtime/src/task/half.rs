@@ -1,5 +1,6 @@
-//! A join's half as thieves and owners have it: the worker as a value, which forks it, and the second half
-//! in its slot, where its owner or a thief takes it, and where a thief leaves what it came to.
+//! A join's half as thieves and owners have it: the worker as a value, which forks it, and the
+//! second half in its slot, where its owner or a thief takes it, and where a thief leaves what it
+//! came to.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -12,10 +13,12 @@ use crate::task::panic::{Outcome, catch};
 
 pub(crate) type Head = split::Head<Machine, DequeEvents>;
 
-/// A worker of a pool, as a value: with it a fork need not look for its worker in a thread-local variable.
+/// A worker of a pool, as a value: with it a fork need not look for its worker in a thread-local
+/// variable.
 ///
-/// [`worker`](crate::worker()) and [`ThreadPool::run`](crate::ThreadPool::run) call a closure with one. Pass it on by value, it is one machine word;
-/// [`join`](Worker::join) gives each half a `Worker` of its own.
+/// [`worker`](crate::worker()) and [`ThreadPool::run`](crate::ThreadPool::run) call a closure with
+/// one. Pass it on by value, it is one machine word; [`join`](Worker::join) gives each half a
+/// `Worker` of its own.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -55,7 +58,8 @@ pub struct Worker<'w> {
     life: PhantomData<(&'w (), *mut ())>,
 }
 
-/// What no token has: its name and message are what the compiler says where a half captures a token.
+/// What no token has: its name and message are what the compiler says where a half captures a
+/// token.
 #[diagnostic::on_unimplemented(
     message = "a `Worker` belongs to its own thread and cannot be captured by a half of a join, or sent elsewhere",
     label = "uses a `Worker` from outside of this closure",
@@ -67,7 +71,8 @@ pub trait UsesTheWorkerItIsGiven {}
 /// A token's.
 pub struct OuterWorker<'w>(PhantomData<&'w ()>);
 
-// SAFETY: there is no such implementation: nothing implements the trait. It stands here for its message alone.
+// SAFETY: there is no such implementation: nothing implements the trait. It stands here for its
+// message alone.
 unsafe impl<'w> Send for Worker<'w> where OuterWorker<'w>: UsesTheWorkerItIsGiven {}
 
 impl Worker<'_> {
@@ -75,8 +80,8 @@ impl Worker<'_> {
     ///
     /// # Safety
     ///
-    /// `head` is the topmost head of the stack that the calling thread owns, and the token is not used
-    /// while that stack has another top.
+    /// `head` is the topmost head of the stack that the calling thread owns, and the token is not
+    /// used while that stack has another top.
     #[inline(always)]
     pub(crate) unsafe fn new<'w>(head: Head) -> Worker<'w> {
         Worker { head, life: PhantomData }
@@ -102,7 +107,8 @@ impl Worker<'_> {
 
 pub(crate) type Slot = split::Slot<Machine>;
 
-/// What a thief needs to know of a stolen half. [`foreign`](super::foreign) makes such descriptors in other languages.
+/// What a thief needs to know of a stolen half. [`foreign`](super::foreign) makes such descriptors
+/// in other languages.
 #[repr(C, align(8))]
 struct Descriptor {
     /// Runs the closure in the slot, and leaves the outcome there.
@@ -136,9 +142,11 @@ pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Wor
     slot.status().store((thief as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
     // SAFETY: descriptors of these stacks are made by `descriptor` and nothing else.
     let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
-    // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this thread's.
+    // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this
+    // thread's.
     unsafe { (descriptor.run)(slot, worker) };
-    // Line P1 of sleep/README.md: the caller wakes the victim. Nobody else writes the word before the victim has seen DONE.
+    // Line P1 of sleep/README.md: the caller wakes the victim. Nobody else writes the word before
+    // the victim has seen DONE.
     say_done(slot.status());
 }
 
@@ -197,7 +205,8 @@ where
 
 /// # Safety
 ///
-/// [`run`] with this `R` has put its outcome into the slot, DONE was acquired, and it is taken once.
+/// [`run`] with this `R` has put its outcome into the slot, DONE was acquired, and it is taken
+/// once.
 pub(crate) unsafe fn take_outcome<R>(slot: &Slot) -> Outcome<R> {
     if Slot::fits::<Outcome<R>>() {
         // SAFETY: by this function's contract.

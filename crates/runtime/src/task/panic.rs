@@ -2,29 +2,31 @@
 //!
 //! # The barrier
 //!
-//! Frames of the runtime's are lent to tasks: a scope's, that of a join whose half was stolen, that of a thread that waits for
-//! a call. A panic that left such a frame before its tasks have ended would free what they use. So no task unwinds into
-//! the worker that runs it: every task, spawned or stolen, is called through a function pointer of the C ABI
-//! (`Vtable::run` in `task`, `Descriptor::run` in `fork`), which ends the process rather than let a panic through, and
-//! costs nothing where there is none. That is the last line, and nothing is known to come to it: inside, each kind of
-//! task catches what it calls, and says who is told.
+//! Frames of the runtime's are lent to tasks: a scope's, that of a join whose half was stolen, that
+//! of a thread that waits for a call. A panic that left such a frame before its tasks have ended
+//! would free what they use. So no task unwinds into the worker that runs it: every task, spawned
+//! or stolen, is called through a function pointer of the C ABI (`Vtable::run` in `task`,
+//! `Descriptor::run` in `fork`), which ends the process rather than let a panic through, and
+//! costs nothing where there is none. That is the last line, and nothing is known to come to it:
+//! inside, each kind of task catches what it calls, and says who is told.
 //!
 //! # What is done with a panic
 //!
 //! - It *travels* if somebody waits for the task: to the join, the scope, the handle.
-//! - It is *told* to the pool's panic handler if nobody does: a detached task, a broadcast that was spawned, a start or an
-//!   exit handler.
-//! - It is *dropped* if another one travels already (the second of a scope or of a join), as rayon and `std` do. The
-//!   panic hook has reported it.
+//! - It is *told* to the pool's panic handler if nobody does: a detached task, a broadcast that was
+//!   spawned, a start or an exit handler.
+//! - It is *dropped* if another one travels already (the second of a scope or of a join), as rayon
+//!   and `std` do. The panic hook has reported it.
 //!
 //! # What is done with a destructor that panics
 //!
-//! What is dropped by the runtime, because nobody takes it, may panic in its destructor: the payload of a panic, a result,
-//! what a closure holds. [`dispose`] catches that and drops the payload of the new panic; if that panics as well, its
-//! payload is forgotten. `std` ends the process when the payload of a thread's panic panics on drop, and rayon does
-//! where any destructor unwinds into a worker: neither has a place to catch it. Here there is one, the hook has
-//! printed the message, and the program has another panic under way, or has said that it wants to know nothing of this
-//! task. So a box is leaked, and the pool goes on.
+//! What is dropped by the runtime, because nobody takes it, may panic in its destructor: the
+//! payload of a panic, a result, what a closure holds. [`dispose`] catches that and drops the
+//! payload of the new panic; if that panics as well, its payload is forgotten. `std` ends the
+//! process when the payload of a thread's panic panics on drop, and rayon does where any destructor
+//! unwinds into a worker: neither has a place to catch it. Here there is one, the hook has
+//! printed the message, and the program has another panic under way, or has said that it wants to
+//! know nothing of this task. So a box is leaked, and the pool goes on.
 //!
 //! # Everything of the user's that is called
 //!
@@ -51,8 +53,8 @@
 //! | wrapper of `build_scoped` | each worker's thread | as of any scoped thread of `std` | no |
 //! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
 //!
-//! `tests/it/foreign_code.rs` runs each of them with a panic whose payload panics when it is dropped, and wakers that wait for
-//! the task that they belong to.
+//! `tests/it/foreign_code.rs` runs each of them with a panic whose payload panics when it is
+//! dropped, and wakers that wait for the task that they belong to.
 
 use std::any::Any;
 use std::mem::{self, ManuallyDrop};
@@ -67,7 +69,8 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Outcome<R> {
     panic::catch_unwind(AssertUnwindSafe(run))
 }
 
-/// Runs code of which even a panic must not get out: who should be told of it is told of another one.
+/// Runs code of which even a panic must not get out: who should be told of it is told of another
+/// one.
 pub(crate) fn quietly(run: impl FnOnce()) {
     if let Err(payload) = catch(run)
         && let Err(payload) = catch(|| drop(payload))

@@ -3,8 +3,9 @@
 //! A closure of up to [`INLINE`] bytes is stored in the task; a larger one in a box. Either way the
 //! task is moved, by value, into a queue's slot and out again.
 //!
-//! A worker's own queue keeps a task [`InTwo`]: most closures are small, a reference or two, and with them
-//! and the vtable a slot of 32 bytes is full, half a cache line. A larger one lies beside.
+//! A worker's own queue keeps a task [`InTwo`]: most closures are small, a reference or two, and
+//! with them and the vtable a slot of 32 bytes is full, half a cache line. A larger one lies
+//! beside.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
@@ -20,7 +21,8 @@ const IN_HEAD: usize = 24;
 
 type Payload = [MaybeUninit<u64>; INLINE / 8];
 
-/// A task in a worker's queue: its [`Head`] in a slot, and the closure, if it is larger than [`IN_HEAD`], beside.
+/// A task in a worker's queue: its [`Head`] in a slot, and the closure, if it is larger than
+/// [`IN_HEAD`], beside.
 pub(crate) enum InTwo {}
 
 /// A worker's queue of spawned tasks.
@@ -41,8 +43,8 @@ pub(crate) struct Task {
 
 /// That a task has run, and where it is still counted, if anywhere. Its runner takes it off there.
 ///
-/// The task does not do so itself, since its runner often knows that place already, and can count many ends
-/// in a register before it says so.
+/// The task does not do so itself, since its runner often knows that place already, and can count
+/// many ends in a register before it says so.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 #[must_use = "a task that is not taken off is waited for for ever"]
@@ -90,8 +92,8 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
     #[inline(always)]
     pub(crate) fn push<C: Context + Send>(self, queue: &Queue<C>) {
         let write = |head: *mut Head, rest: *mut Payload, fresh: Self| {
-            // SAFETY: the queue gives places in which a task may be written; that it may be made is the
-            // contract of `new`.
+            // SAFETY: the queue gives places in which a task may be written; that it may be made is
+            // the contract of `new`.
             unsafe { Task::write(head, rest, fresh.0) };
         };
         // SAFETY: `write` writes a whole task, and knows nothing of the queue.
@@ -110,8 +112,8 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
 
 /// A task where it stands, taken out of its queue and not yet run.
 ///
-/// It is used up before its place is used again: this is made by functions of this module, for as long as a call of
-/// theirs lasts, or of a task that stays where it is.
+/// It is used up before its place is used again: this is made by functions of this module, for as
+/// long as a call of theirs lasts, or of a task that stays where it is.
 #[must_use = "a task is run once"]
 pub(crate) struct Standing {
     vtable: &'static Vtable,
@@ -123,7 +125,8 @@ impl Standing {
     /// Runs the closure. Does not unwind: a panic that the closure does not catch ends the process.
     #[inline(always)]
     pub(crate) fn run(self) -> Ended {
-        // SAFETY: the closure is in the one place or the other, as its vtable knows, and is used once.
+        // SAFETY: the closure is in the one place or the other, as its vtable knows, and is used
+        // once.
         unsafe { (self.vtable.run)(self.small, self.large) }
     }
 
@@ -140,7 +143,8 @@ impl Standing {
     }
 }
 
-/// Gives the youngest task of a queue, if there is one, to `run`, which runs it, straight out of its slot.
+/// Gives the youngest task of a queue, if there is one, to `run`, which runs it, straight out of
+/// its slot.
 #[inline(always)]
 pub(crate) fn run_youngest<C: Context + Send>(
     queue: &Queue<C>,
@@ -150,12 +154,13 @@ pub(crate) fn run_youngest<C: Context + Send>(
         // SAFETY: the queue shows where a task stands, which is used once.
         run(unsafe { Standing::at(head, rest) })
     };
-    // SAFETY: what runs a task moves its closure out before it calls it; `run` knows nothing of the queue.
+    // SAFETY: what runs a task moves its closure out before it calls it; `run` knows nothing of the
+    // queue.
     unsafe { queue.pop_in_place(run) }
 }
 
-/// Gives the youngest tasks of a queue like that to `run`, one after the other, as long as that takes nothing but pops
-/// and `run` says so.
+/// Gives the youngest tasks of a queue like that to `run`, one after the other, as long as that
+/// takes nothing but pops and `run` says so.
 #[inline(always)]
 pub(crate) fn run_each<C: Context + Send>(queue: &Queue<C>, mut run: impl FnMut(Standing) -> bool) {
     let run = |head: *mut Head, rest: *mut Payload| {
@@ -168,8 +173,8 @@ pub(crate) fn run_each<C: Context + Send>(queue: &Queue<C>, mut run: impl FnMut(
 
 /// What can be done with a closure of one type.
 ///
-/// Each is given two places: that of a closure of up to [`IN_HEAD`] bytes, and that of a larger one. In a [`Task`]
-/// they are the same.
+/// Each is given two places: that of a closure of up to [`IN_HEAD`] bytes, and that of a larger
+/// one. In a [`Task`] they are the same.
 struct Vtable {
     run: Run,
     drop: unsafe fn(*mut u64, *mut Payload),
@@ -195,7 +200,8 @@ fn closure_at<F>(small: *mut u64, large: *mut Payload) -> *mut F {
     if const { is_large::<F>() } { large.cast() } else { small.cast() }
 }
 
-// SAFETY: a task is made from a closure that is Send, and is only ever run or dropped by its holder.
+// SAFETY: a task is made from a closure that is Send, and is only ever run or dropped by its
+// holder.
 unsafe impl Send for Task {}
 
 impl Task {
@@ -267,7 +273,8 @@ impl Task {
     pub(crate) fn run(self) -> Ended {
         let mut task = ManuallyDrop::new(self);
         let payload = &raw mut task.payload;
-        // The payload is what `new` wrote with this vtable; the task is forgotten, so it is not run or dropped again.
+        // The payload is what `new` wrote with this vtable; the task is forgotten, so it is not run
+        // or dropped again.
         Standing { vtable: task.vtable, small: payload.cast(), large: payload }.run()
     }
 }
@@ -280,8 +287,8 @@ impl Drop for Task {
     }
 }
 
-// SAFETY: the vtable and the words of a small closure go to the head and come from there, those of a large one to
-// the rest; which it is stands in the vtable, which is static.
+// SAFETY: the vtable and the words of a small closure go to the head and come from there, those of
+// a large one to the rest; which it is stands in the vtable, which is static.
 unsafe impl Storage<Task> for InTwo {
     type Head = Head;
     type Rest = Payload;

@@ -1,13 +1,14 @@
 //! Where the processors of this machine stand: cores, caches, nodes, and how far apart they are.
 //!
-//! Linux tells it in sysfs, in files of a line each; [`Topology::read_from`] reads such a tree, real
-//! or made for a test, and `sysfs.rs` says which file says what. A library could do it: hwloc, by way
-//! of `hwlocality`, knows more systems and more of each. But it is a C library that must be installed
-//! or built with its own tools, and a default build of Poach needs no system package; and of what it
-//! knows, a scheduler that places workers and orders victims needs the few lines that are read here.
+//! Linux tells it in sysfs, in files of a line each; [`Topology::read_from`] reads such a tree,
+//! real or made for a test, and `sysfs.rs` says which file says what. A library could do it: hwloc,
+//! by way of `hwlocality`, knows more systems and more of each. But it is a C library that must be
+//! installed or built with its own tools, and a default build of Poach needs no system package; and
+//! of what it knows, a scheduler that places workers and orders victims needs the few lines that
+//! are read here.
 //!
-//! The machine is read once in a process: the first time that somebody asks. Which of its processors
-//! may be used is asked again each time, for it can change.
+//! The machine is read once in a process: the first time that somebody asks. Which of its
+//! processors may be used is asked again each time, for it can change.
 
 mod placement;
 mod sysfs;
@@ -52,8 +53,8 @@ pub enum Distance {
     Cache,
     /// Another cache, the same memory node.
     Node,
-    /// Another node, by the system's table of distances (10 is a node's to itself). Without a table: 0
-    /// in the same package, else 1.
+    /// Another node, by the system's table of distances (10 is a node's to itself). Without a
+    /// table: 0 in the same package, else 1.
     Remote(u32),
 }
 
@@ -178,11 +179,12 @@ impl Topology {
         Topology::read()
     }
 
-    /// The online processors of the machine that a tree in the form of Linux's `/sys/devices` tells of.
+    /// The online processors of the machine that a tree in the form of Linux's `/sys/devices` tells
+    /// of.
     ///
-    /// A file that is missing is a thing that the system does not know: without node directories there
-    /// is one node, without cache directories a node has one cache, without siblings a core has one
-    /// thread.
+    /// A file that is missing is a thing that the system does not know: without node directories
+    /// there is one node, without cache directories a node has one cache, without siblings a
+    /// core has one thread.
     ///
     /// # Errors
     ///
@@ -191,8 +193,8 @@ impl Topology {
         sysfs::read(devices)
     }
 
-    /// Processors of which nothing is known but their numbers: each a core of its own, under one cache,
-    /// on one node.
+    /// Processors of which nothing is known but their numbers: each a core of its own, under one
+    /// cache, on one node.
     ///
     /// # Errors
     ///

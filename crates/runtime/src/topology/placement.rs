@@ -4,20 +4,21 @@ use std::collections::BTreeMap;
 
 use super::{Processor, Topology, TopologyError};
 
-/// Where the workers of a pool are to run: [`ThreadPoolBuilder::pin`](crate::ThreadPoolBuilder::pin).
+/// Where the workers of a pool are to run:
+/// [`ThreadPoolBuilder::pin`](crate::ThreadPoolBuilder::pin).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
     /// Wherever the system puts them, from moment to moment.
     #[default]
     Anywhere,
-    /// Each on a processor of its own, close together: one cache is filled before the next, one node
-    /// before the next. Under one cache the strongest cores come first, and every core has one worker
-    /// before one has two. For work that shares much.
+    /// Each on a processor of its own, close together: one cache is filled before the next, one
+    /// node before the next. Under one cache the strongest cores come first, and every core has
+    /// one worker before one has two. For work that shares much.
     Compact,
     /// Each on a processor of its own, far apart: the nodes, and the caches of a node, take turns.
-    /// Every core has one worker before one has two, and the strongest cores come first. For work that
-    /// is limited by caches and memory.
+    /// Every core has one worker before one has two, and the strongest cores come first. For work
+    /// that is limited by caches and memory.
     Scatter,
     /// Worker `i` on the `i`-th of these.
     On(Vec<usize>),
@@ -31,13 +32,13 @@ impl From<bool> for Placement {
 }
 
 impl Topology {
-    /// The numbers of the processors for so many workers, in their order; `None` if they are not bound.
-    /// If there are more workers than processors, these are dealt out again and again.
+    /// The numbers of the processors for so many workers, in their order; `None` if they are not
+    /// bound. If there are more workers than processors, these are dealt out again and again.
     ///
     /// # Errors
     ///
-    /// [`TopologyError::Unknown`] or [`NoProcessor`](TopologyError::NoProcessor), if the placement names
-    /// a processor that is not there, or none.
+    /// [`TopologyError::Unknown`] or [`NoProcessor`](TopologyError::NoProcessor), if the placement
+    /// names a processor that is not there, or none.
     pub fn place(
         &self,
         placement: &Placement,

@@ -12,7 +12,8 @@
 //! | `system/node/online`, `system/node/node<n>/distance` | how far the nodes are apart |
 //!
 //! Sources: the kernel's `Documentation/admin-guide/cputopology.rst`,
-//! `Documentation/ABI/testing/sysfs-devices-system-cpu` and `Documentation/ABI/stable/sysfs-devices-node`.
+//! `Documentation/ABI/testing/sysfs-devices-system-cpu` and
+//! `Documentation/ABI/stable/sysfs-devices-node`.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

@@ -65,8 +65,8 @@ fn distance(topology: &Topology, from: usize, to: usize) -> Distance {
     topology.distance(topology.processor(from).unwrap(), topology.processor(to).unwrap())
 }
 
-/// Two packages, each a node with two cores of two threads; siblings are numbered as Linux does it, the
-/// second threads after all first ones.
+/// Two packages, each a node with two cores of two threads; siblings are numbered as Linux does it,
+/// the second threads after all first ones.
 fn two_sockets() -> Machine {
     let mut machine = Machine::new("0-7").file("system/node/online", "0-1");
     for id in 0..8 {

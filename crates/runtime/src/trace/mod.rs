@@ -1,7 +1,7 @@
 //! A timeline of what the workers of a pool do.
 //!
-//! A [`Recording`] is started and stopped while the pool runs. Each worker writes what it does into a
-//! buffer of its own, of bounded size; [`Trace`] is what came together, to be looked at
+//! A [`Recording`] is started and stopped while the pool runs. Each worker writes what it does into
+//! a buffer of its own, of bounded size; [`Trace`] is what came together, to be looked at
 //! [in Perfetto](Trace::chrome_json) or [as a picture](Trace::svg).
 //!
 //! # What it costs
@@ -56,7 +56,8 @@ impl fmt::Display for RecordError {
 
 impl std::error::Error for RecordError {}
 
-/// A recording that is running: [`ThreadPool::record`]. If it is dropped, the recording ends without a trace.
+/// A recording that is running: [`ThreadPool::record`]. If it is dropped, the recording ends
+/// without a trace.
 #[must_use = "a recording ends when it is dropped; `stop` gives its trace"]
 pub struct Recording {
     shared: Arc<PoolShared>,
@@ -70,8 +71,9 @@ impl fmt::Debug for Recording {
 }
 
 impl ThreadPool {
-    /// Starts to record what the workers do, up to `events` events for each worker. An event is the beginning or the end
-    /// of a span, or a mark; each takes about 40 bytes, which are allocated here.
+    /// Starts to record what the workers do, up to `events` events for each worker. An event is the
+    /// beginning or the end of a span, or a mark; each takes about 40 bytes, which are
+    /// allocated here.
     ///
     /// Events beyond that number are left out and [counted](Timeline::missed).
     ///
@@ -92,8 +94,8 @@ impl ThreadPool {
     ///
     /// # Errors
     ///
-    /// [`RecordError`], if there is a recording that has not been stopped, or no memory for the events, or in a process
-    /// forked since the pool was made.
+    /// [`RecordError`], if there is a recording that has not been stopped, or no memory for the
+    /// events, or in a process forked since the pool was made.
     pub fn record(&self, events: usize) -> Result<Recording, RecordError> {
         if self.shared.process_guard.is_elsewhere() {
             return Err(RecordError::Forked);
@@ -112,7 +114,8 @@ impl ThreadPool {
 impl Recording {
     /// Stops recording. Spans that have not ended are [cut](Span::cut) here.
     ///
-    /// In a process forked since, the trace has what it had at the fork, but for workers that were just noting something.
+    /// In a process forked since, the trace has what it had at the fork, but for workers that were
+    /// just noting something.
     pub fn stop(self) -> Trace {
         let tracks = self.shared.workers.iter().map(|worker| worker.watch.track.stop());
         let tracks: Vec<_> = tracks.collect();
@@ -205,13 +208,14 @@ impl Timeline {
         timeline
     }
 
-    /// The name of the worker's thread, or else what the worker is: `worker 3`, or `guest 0`, a thread from outside.
+    /// The name of the worker's thread, or else what the worker is: `worker 3`, or `guest 0`, a
+    /// thread from outside.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// Its spans, in the order in which they began. Of any two, one lies within the other, or one ends
-    /// before the other begins.
+    /// Its spans, in the order in which they began. Of any two, one lies within the other, or one
+    /// ends before the other begins.
     pub fn spans(&self) -> &[Span] {
         &self.spans
     }

@@ -1,8 +1,8 @@
 //! A trace as a picture.
 //!
 //! A band for each worker. In it a lane for each depth of nesting, so a task that was run while
-//! another waited stands below the other; marks stand on the band's upper edge. Spans and marks tell
-//! more when they are pointed at (`<title>`).
+//! another waited stands below the other; marks stand on the band's upper edge. Spans and marks
+//! tell more when they are pointed at (`<title>`).
 //!
 //! A trace can hold more spans than a picture has points. What would be narrower than [`NARROWEST`]
 //! and begins where the lane has been painted to already is left out: the picture stays as small as

@@ -30,8 +30,8 @@ fn spans_nest_as_they_were_opened() {
 
 #[test]
 fn a_full_buffer_leaves_out_whole_spans_and_says_how_many() {
-    // Room for the outer span, a mark, and one inner span; and one event that nothing fits into but a
-    // mark.
+    // Room for the outer span, a mark, and one inner span; and one event that nothing fits into but
+    // a mark.
     let timeline = record(6, |track| {
         let outer = track.open(Activity::InjectedTask);
         track.mark(Mark::Shared);

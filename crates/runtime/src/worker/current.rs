@@ -37,11 +37,11 @@ impl WorkerThread {
         });
     }
 
-    /// The bottom of a worker's stack. Called once for each `WorkerThread`, of which a worker has one at a time; the thread that
-    /// has the `WorkerThread` is the stack's owner.
+    /// The bottom of a worker's stack. Called once for each `WorkerThread`, of which a worker has
+    /// one at a time; the thread that has the `WorkerThread` is the stack's owner.
     pub(crate) fn bottom(shared: &PoolShared, index: usize) -> Head {
-        // SAFETY: one thread at a time owns the stack, by this function's contract; and its WorkerThread keeps the
-        // pool's shared state, and so the stack.
+        // SAFETY: one thread at a time owns the stack, by this function's contract; and its
+        // WorkerThread keeps the pool's shared state, and so the stack.
         unsafe { shared.workers[index].forks.bottom() }
     }
 
@@ -50,8 +50,8 @@ impl WorkerThread {
     pub(crate) fn token(&self) -> Worker<'_> {
         // SAFETY: a WorkerThread is only used on its own thread, which owns the stack of its hint.
         let top = unsafe { self.hint.get().locate() };
-        // SAFETY: the thread owns the stack of its hint. Should the token be used when the stack has another top, its push finds
-        // out (see `fork`).
+        // SAFETY: the thread owns the stack of its hint. Should the token be used when the stack
+        // has another top, its push finds out (see `fork`).
         unsafe { Worker::new(top) }
     }
 
@@ -67,7 +67,8 @@ impl WorkerThread {
         CURRENT.set(Box::leak(Box::new(self)));
     }
 
-    /// Makes this thread the worker for as long as `f` runs. If it is a worker already, that worker's stack is [covered](WorkerThread::covered).
+    /// Makes this thread the worker for as long as `f` runs. If it is a worker already, that
+    /// worker's stack is [covered](WorkerThread::covered).
     pub(crate) fn enter_alone<R>(&self, f: impl FnOnce(&WorkerThread) -> R) -> R {
         struct Restore(*const WorkerThread);
         impl Drop for Restore {
@@ -79,8 +80,9 @@ impl WorkerThread {
         f(self)
     }
 
-    /// Makes this thread the worker for as long as `f` runs: at the top of a thread's call stack, or in the place of a
-    /// worker that it is already, which is then [covered](WorkerThread::covered).
+    /// Makes this thread the worker for as long as `f` runs: at the top of a thread's call stack,
+    /// or in the place of a worker that it is already, which is then
+    /// [covered](WorkerThread::covered).
     pub(crate) fn enter<R>(&self, f: impl FnOnce(&WorkerThread) -> R) -> R {
         WorkerThread::with(|outer| match outer {
             None => self.enter_alone(f),
@@ -88,20 +90,22 @@ impl WorkerThread {
         })
     }
 
-    /// Runs `f`, which makes this thread another worker for a while, on top of a fork of this worker's stack.
+    /// Runs `f`, which makes this thread another worker for a while, on top of a fork of this
+    /// worker's stack.
     ///
-    /// A token of this stack that `f` uses, hidden from the borrow checker, would push onto it, and then, since a fork that was stolen
-    /// or whose first half panics asks the thread which worker it is, wait or unwind on the stack of the other. So none
-    /// may stand at the top meanwhile: the slot there is occupied by the second half of this fork, which does
+    /// A token of this stack that `f` uses, hidden from the borrow checker, would push onto it, and
+    /// then, since a fork that was stolen or whose first half panics asks the thread which
+    /// worker it is, wait or unwind on the stack of the other. So none may stand at the top
+    /// meanwhile: the slot there is occupied by the second half of this fork, which does
     /// nothing, and the token's push is refused like that of any other token below the top.
     fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
         cover(&self.token(), |_| (), f, || self.shared.process_guard.check_or_abort())
     }
 }
 
-/// Runs `f` with a task at `worker`'s place, `nothing`, which keeps it occupied. Should it be stolen, its thief is done with
-/// it at once, and this takes no work meanwhile: who is interrupted in the midst of a task wants nothing else on top
-/// of it. `check` is called between two looks.
+/// Runs `f` with a task at `worker`'s place, `nothing`, which keeps it occupied. Should it be
+/// stolen, its thief is done with it at once, and this takes no work meanwhile: who is interrupted
+/// in the midst of a task wants nothing else on top of it. `check` is called between two looks.
 ///
 /// A full stack is left as it is: it refuses every push anyway.
 fn cover<B, R>(worker: &Worker<'_>, nothing: B, f: impl FnOnce() -> R, check: impl Fn()) -> R
@@ -110,8 +114,9 @@ where
 {
     let head = worker.head();
     assert!(Slot::fits::<B>(), "nothing is small");
-    // SAFETY: the token says that this thread owns the stack and that `head` is its top; the descriptor is a static's
-    // address, aligned to 8; B fits, and may be used where it was copied from. The pop follows.
+    // SAFETY: the token says that this thread owns the stack and that `head` is its top; the
+    // descriptor is a static's address, aligned to 8; B fits, and may be used where it was
+    // copied from. The pop follows.
     let pushed = unsafe { head.push(descriptor::<B, ()>(), &raw const nothing) };
     if pushed.is_err() {
         return f();
@@ -119,14 +124,15 @@ where
     let result = catch(f);
     // SAFETY: this thread owns the stack, and `f` leaves it as it has found it.
     if unsafe { head.pop() } == Popped::Stolen {
-        // SAFETY: this thread owns the stack; a slot stays valid while its stolen task is not retired.
+        // SAFETY: this thread owns the stack; a slot stays valid while its stolen task is not
+        // retired.
         let slot = unsafe { head.slot() };
         while !is_done(slot.status()) {
             check();
             thread::yield_now();
         }
-        // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and does not touch
-        // the slot again.
+        // SAFETY: DONE says that the thief has put the outcome of this descriptor's `run` there and
+        // does not touch the slot again.
         let outcome = unsafe { take_outcome::<()>(slot) };
         // SAFETY: the outcome was taken, and nothing is above it.
         unsafe { head.retire() };
@@ -141,7 +147,8 @@ mod tests {
 
     use super::*;
 
-    /// As in a forked child, whose thief is not there: what is called between two looks has to end the wait.
+    /// As in a forked child, whose thief is not there: what is called between two looks has to end
+    /// the wait.
     #[test]
     fn who_waits_for_the_thief_of_nothing_checks_meanwhile() {
         let (begun, checked) = (AtomicBool::new(false), AtomicBool::new(false));

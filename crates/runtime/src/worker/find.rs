@@ -56,8 +56,8 @@ pub(super) fn steal_from_chain<W: Takes>(worker: &W, thief: Option<usize>) -> Op
     chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
 }
 
-/// Steals the oldest fork of this stack, and leaves a request where nothing is shared; where an attempt
-/// fails, another thief's has succeeded.
+/// Steals the oldest fork of this stack, and leaves a request where nothing is shared; where an
+/// attempt fails, another thief's has succeeded.
 pub fn steal<M: Memory, C: Context>(forks: &Stack<M, C>) -> Option<Stolen<'_, M>> {
     loop {
         match forks.steal() {
@@ -75,7 +75,8 @@ impl WorkerThread {
         Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
     }
 
-    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's queue.
+    /// Steals half of the spawned tasks of `victim`: one to run, the others into this worker's
+    /// queue.
     fn steal_tasks(&self, victim: usize) -> Option<Task> {
         let spawns = &self.shared.workers[victim].spawns;
         loop {
@@ -115,9 +116,9 @@ impl WorkerThread {
         done
     }
 
-    /// The victim has not come to its deque. If it was last seen on this processor, it may be waiting for
-    /// it, behind this thread, and the system may leave that so for 100 ms where other programs have work
-    /// for each processor: then this thread goes elsewhere.
+    /// The victim has not come to its deque. If it was last seen on this processor, it may be
+    /// waiting for it, behind this thread, and the system may leave that so for 100 ms where
+    /// other programs have work for each processor: then this thread goes elsewhere.
     fn make_room_for(&self, victim: usize) {
         let foreign = self.resident.get() || self.guest.is_some();
         if !foreign
@@ -223,8 +224,9 @@ impl Sees for WorkerThread {
         self.shared.visible_work()
     }
 
-    /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A thief that is about to sleep". Where it cannot be had, a push of
-    /// this moment may be missed, until this worker's nap is over.
+    /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A
+    /// thief that is about to sleep". Where it cannot be had, a push of this moment may be
+    /// missed, until this worker's nap is over.
     fn private_work(&self) -> bool {
         let mut fences = 0;
         let private = self.shared.private_work(self.index, || {

@@ -1,13 +1,16 @@
 //! Looks that give the processor away, and when they do not.
 //!
-//! A yield returns within a microsecond or so where no other thread wants the processor. Where a program does that computes, the yield takes that
-//! program's slice, which is milliseconds, and what the worker waits for may have been there for as long. A worker that sleeps is woken within
-//! microseconds even then, because the system prefers a thread that has slept to one that has not. So a yield that takes [`LONG_YIELD`], and after which the
-//! worker finds what it looked for, says that the processor is contended. For as long as [`CONTENDED_FOR`] after it the thread pauses where it would
-//! yield, and sleeps once it has looked often enough.
+//! A yield returns within a microsecond or so where no other thread wants the processor. Where a
+//! program does that computes, the yield takes that program's slice, which is milliseconds, and
+//! what the worker waits for may have been there for as long. A worker that sleeps is woken within
+//! microseconds even then, because the system prefers a thread that has slept to one that has not.
+//! So a yield that takes [`LONG_YIELD`], and after which the worker finds what it looked for, says
+//! that the processor is contended. For as long as [`CONTENDED_FOR`] after it the thread pauses
+//! where it would yield, and sleeps once it has looked often enough.
 //!
-//! A long yield after which there is nothing has lost nothing: a caller of the pool that computes alone for a while takes the slice of a worker which has
-//! nothing to do, and the two then yield to each other at each of the caller's regions. Workers of one pool that share a processor yield to
+//! A long yield after which there is nothing has lost nothing: a caller of the pool that computes
+//! alone for a while takes the slice of a worker which has nothing to do, and the two then yield to
+//! each other at each of the caller's regions. Workers of one pool that share a processor yield to
 //! each other within less time than [`LONG_YIELD`]: among them a yield is the faster way.
 
 use std::cell::Cell;

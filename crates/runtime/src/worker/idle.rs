@@ -1,9 +1,10 @@
-//! The one loop of a worker: it looks for work and runs it, looks on for a while when there is none, and then sleeps, until
-//! something is done.
+//! The one loop of a worker: it looks for work and runs it, looks on for a while when there is
+//! none, and then sleeps, until something is done.
 //!
-//! The loop and [what takes any work](Unrestricted) are generic over the worker, a [`Searcher`]: a thread's
-//! ([`WorkerThread`](crate::worker::WorkerThread)), or one on a processor in simulated time (`poach bench simulate --memory`). So the order of the looks, their
-//! number, the pauses, the requests, the back-off, the naps and the protocol of sleep are the same source in both.
+//! The loop and [what takes any work](Unrestricted) are generic over the worker, a [`Searcher`]: a
+//! thread's ([`WorkerThread`](crate::worker::WorkerThread)), or one on a processor in simulated
+//! time (`poach bench simulate --memory`). So the order of the looks, their number, the pauses, the
+//! requests, the back-off, the naps and the protocol of sleep are the same source in both.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -70,7 +71,8 @@ pub trait Takes: Searcher {
     where
         Self: 'w;
 
-    /// The oldest fork on the stack of `victim`; as a `leap` if it is part of what this worker waits for.
+    /// The oldest fork on the stack of `victim`; as a `leap` if it is part of what this worker
+    /// waits for.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Self::Work<'_>>;
     /// Spawned tasks of `victim`.
     fn steal_tasks(&self, _victim: usize) -> Option<Self::Work<'_>> {
@@ -122,7 +124,8 @@ pub trait SearchRules<W: Takes + ?Sized> {
     /// Before each look, of which `looks` in a row have found nothing. How many those are now.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32;
 
-    /// Whether it leaves to others what lies in their deques, looks for nothing else, and then sleeps at once.
+    /// Whether it leaves to others what lies in their deques, looks for nothing else, and then
+    /// sleeps at once.
     fn stands_aside(&self, _: &W) -> bool {
         false
     }
@@ -138,19 +141,22 @@ pub trait SearchRules<W: Takes + ?Sized> {
     /// A look has found nothing, after one that did.
     fn begin(&mut self, _: &W) {}
 
-    /// After so many looks that found nothing the search ends: with `work`, which is run now, or because it is done.
+    /// After so many looks that found nothing the search ends: with `work`, which is run now, or
+    /// because it is done.
     fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32);
 
     /// Makes something visible that others keep private.
     fn expose(&self, worker: &W, thief: Option<usize>) -> bool;
 
-    /// Whether it looks on by the clock: if so, beyond the looks that it makes before it sleeps; if not, no
-    /// longer, though it has not made them. What is private then is seen by the look before it sleeps, and exposed after it.
+    /// Whether it looks on by the clock: if so, beyond the looks that it makes before it sleeps; if
+    /// not, no longer, though it has not made them. What is private then is seen by the look
+    /// before it sleeps, and exposed after it.
     fn spins(&self, _: &W) -> Option<bool> {
         None
     }
 
-    /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has slept for as long as it was to.
+    /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has
+    /// slept for as long as it was to.
     fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32>;
 }
 
@@ -176,8 +182,9 @@ impl<'w, W: Searcher, R> SearchLoop<'w, W, R> {
 }
 
 impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
-    /// The next work, which the worker runs before it asks again; none at the end, when it is `done` or the search has slept for
-    /// as long as it was to. `thief` runs what this worker waits for, once it has said so.
+    /// The next work, which the worker runs before it asks again; none at the end, when it is
+    /// `done` or the search has slept for as long as it was to. `thief` runs what this worker
+    /// waits for, once it has said so.
     pub fn next(
         &mut self,
         worker: &'w W,
@@ -251,7 +258,8 @@ impl Unrestricted {
     }
 }
 
-/// A worker that has been asleep from the beginning of its pool sleeps until it is called. Returns how many looks count as made.
+/// A worker that has been asleep from the beginning of its pool sleeps until it is called. Returns
+/// how many looks count as made.
 pub fn begin_asleep<W: Searcher>(worker: &W) -> u32 {
     let spin_time = worker.spin_time();
     spin_time.begin();
@@ -264,7 +272,8 @@ pub fn begin_asleep<W: Searcher>(worker: &W) -> u32 {
 }
 
 impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
-    /// Rests between two steals of small tasks, as [`StealBackoff`](crate::worker::steal_backoff::StealBackoff) says.
+    /// Rests between two steals of small tasks, as
+    /// [`StealBackoff`](crate::worker::steal_backoff::StealBackoff) says.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
         if self.idle
             && !worker.has_own_tasks()
@@ -383,8 +392,9 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
     }
 }
 
-/// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody is left to
-/// expose what an owner that does not come back keeps private, before this worker comes back itself.
+/// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody
+/// is left to expose what an owner that does not come back keeps private, before this worker comes
+/// back itself.
 fn stop_search<W: Sees>(worker: &W) {
     if !worker.sleep().stop_search() {
         return;

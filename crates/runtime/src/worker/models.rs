@@ -1,14 +1,15 @@
 //! Sleeping, waking, stealing, joins and tasks from outside, all at once, under shuttle.
 //!
-//! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by themselves, every
-//! interleaving of a few steps. Here they run together, under the [loop](super::idle) of a worker
-//! written once more with nothing but what the protocol needs: two looks where 64 ship, and no
-//! back-off. So what is checked of the loop is its order (look, request, expose, look again, sleep), and
-//! not its source. Some hundred steps on three workers are far too many to try them all, so shuttle
-//! chooses among them, at random and by priorities that change a few times (PCT, Burckhardt et al.,
-//! ASPLOS 2010). It knows no weak memory: every access is sequentially consistent, and the fences do
-//! nothing. What it finds are wake-ups that nobody sends, work that nobody looks for, and ends that nobody
-//! sees: each shows as a deadlock, or as a program that goes on for ever.
+//! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by
+//! themselves, every interleaving of a few steps. Here they run together, under the
+//! [loop](super::idle) of a worker written once more with nothing but what the protocol needs: two
+//! looks where 64 ship, and no back-off. So what is checked of the loop is its order (look,
+//! request, expose, look again, sleep), and not its source. Some hundred steps on three workers are
+//! far too many to try them all, so shuttle chooses among them, at random and by priorities that
+//! change a few times (PCT, Burckhardt et al., ASPLOS 2010). It knows no weak memory: every access
+//! is sequentially consistent, and the fences do nothing. What it finds are wake-ups that nobody
+//! sends, work that nobody looks for, and ends that nobody sees: each shows as a deadlock, or as a
+//! program that goes on for ever.
 
 use std::collections::VecDeque;
 use std::mem;

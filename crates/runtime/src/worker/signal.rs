@@ -1,10 +1,11 @@
 //! One thread waits, another says when.
 //!
-//! A thread that is not a worker looks for [`SIGNAL_SPIN`], which is about the cost of blocking and of being woken on another
-//! processor, and then blocks. A call that ends sooner costs no system call, and one that ends later
-//! is delayed by no more than it takes anyway: ski rental, as in `sleep/wake_policy.rs`. The thread yields between its looks, since
-//! the worker that it waits for may have been put on the same processor. Where other programs want that processor, a yield lasts for
-//! milliseconds; then the thread blocks at once, for a while (`give_way`).
+//! A thread that is not a worker looks for [`SIGNAL_SPIN`], which is about the cost of blocking and
+//! of being woken on another processor, and then blocks. A call that ends sooner costs no system
+//! call, and one that ends later is delayed by no more than it takes anyway: ski rental, as in
+//! `sleep/wake_policy.rs`. The thread yields between its looks, since the worker that it waits for
+//! may have been put on the same processor. Where other programs want that processor, a yield lasts
+//! for milliseconds; then the thread blocks at once, for a while (`give_way`).
 
 use std::hint::spin_loop;
 use std::sync::Arc;
@@ -76,7 +77,8 @@ impl Signal {
         self.wait_or_begin(local, &|_| false);
     }
 
-    /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task has not begun.
+    /// [`wait`](Signal::wait), for a task that `begin` runs on this worker, if it may and the task
+    /// has not begun.
     pub(crate) fn wait_or_begin(
         &self,
         local: Option<&WorkerThread>,
@@ -85,7 +87,8 @@ impl Signal {
         self.wait_by(local, |local, done| local.wait_for_call(done, &|| begin(local)));
     }
 
-    /// [`wait`](Signal::wait); a worker takes nothing but calls meanwhile, as an [`interrupt`](crate::interrupt()) makes.
+    /// [`wait`](Signal::wait); a worker takes nothing but calls meanwhile, as an
+    /// [`interrupt`](crate::interrupt()) makes.
     pub(crate) fn wait_still(&self, local: Option<&WorkerThread>) {
         self.wait_by(local, WorkerThread::wait_still);
     }

@@ -1,14 +1,19 @@
 //! How long an idle worker looks for work before it sleeps, and whether its last wake was worth it.
 //!
-//! It looks for [`SPIN_BASE`], about as long as a wake takes: more would cost more than to sleep and be woken, if work comes at a
-//! moment that nobody knows. Work that comes at intervals is another matter. A worker that was idle for a time
-//! before it last found something expects to be as long idle again. If that is more than [`LONGEST_SPIN_INTERVAL`], it looks for [`RARE_SPIN`] alone: work that comes
-//! that rarely would not be found by looking. If it is less, it looks on until a quarter more than the expected time is over.
+//! It looks for [`SPIN_BASE`], about as long as a wake takes: more would cost more than to sleep
+//! and be woken, if work comes at a moment that nobody knows. Work that comes at intervals is
+//! another matter. A worker that was idle for a time before it last found something expects to be
+//! as long idle again. If that is more than [`LONGEST_SPIN_INTERVAL`], it looks for [`RARE_SPIN`]
+//! alone: work that comes that rarely would not be found by looking. If it is less, it looks on
+//! until a quarter more than the expected time is over.
 //!
-//! That takes processor time which others may want. So what goes beyond [`SPIN_BASE`] is paid out of a budget. Work that was stolen, or that
-//! came from outside, adds a [`SPIN_SHARE`]th of the time that it takes, up to [`LARGEST_SPIN_BUDGET`]. In the long run a worker looks for work, beyond the base, for at most
-//! a tenth of the time for which it works, and not at all in a pool that does nothing. A larger part makes small regions that come at
-//! intervals faster: with four times the work instead of a tenth a loop of .25 ms every millisecond took .57 of rayon's time, and 2.5 times its processor time.
+//! That takes processor time which others may want. So what goes beyond [`SPIN_BASE`] is paid out
+//! of a budget. Work that was stolen, or that came from outside, adds a [`SPIN_SHARE`]th of the
+//! time that it takes, up to [`LARGEST_SPIN_BUDGET`]. In the long run a worker looks for work,
+//! beyond the base, for at most a tenth of the time for which it works, and not at all in a pool
+//! that does nothing. A larger part makes small regions that come at intervals faster: with four
+//! times the work instead of a tenth a loop of .25 ms every millisecond took .57 of rayon's time,
+//! and 2.5 times its processor time.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -145,7 +150,8 @@ mod tests {
         Duration::from_micros(time)
     }
 
-    /// A worker to which work of `work` comes at this interval: through how many of a hundred it looks.
+    /// A worker to which work of `work` comes at this interval: through how many of a hundred it
+    /// looks.
     fn looks_through(work: Duration, interval: Duration) -> usize {
         let spin_time = SpinTime::new();
         let round = |_: &usize| {

@@ -1,20 +1,22 @@
 //! When a thief backs off: where its steals bring less than they cost.
 //!
-//! A program that is called again and again for a microsecond of work each time keeps its thieves awake
-//! and feeds them tasks that are not worth stealing: each costs the owner a look at its request, the
-//! changes of the split and a wait for the thief, several times the task itself. So a worker with
-//! nothing under way measures how long the work of each steal lasts: from the steal to the moment at which there is
-//! nothing left of it. It keeps a credit, to which each steal adds that time and from which it subtracts [`STEAL_COST`], once
-//! for the steal and once more for each time that it waited for a part that another had stolen from it: such work lasts
-//! longer because it goes to and fro.
-//! When the credit runs out, the worker rests: it sleeps without leaving a request, for a bounded time,
-//! longer each time that nothing worth its cost has come in between, and then tries again, less often each time.
+//! A program that is called again and again for a microsecond of work each time keeps its thieves
+//! awake and feeds them tasks that are not worth stealing: each costs the owner a look at its
+//! request, the changes of the split and a wait for the thief, several times the task itself. So a
+//! worker with nothing under way measures how long the work of each steal lasts: from the steal to
+//! the moment at which there is nothing left of it. It keeps a credit, to which each steal adds
+//! that time and from which it subtracts [`STEAL_COST`], once for the steal and once more for each
+//! time that it waited for a part that another had stolen from it: such work lasts longer because
+//! it goes to and fro. When the credit runs out, the worker rests: it sleeps without leaving a
+//! request, for a bounded time, longer each time that nothing worth its cost has come in between,
+//! and then tries again, less often each time.
 //!
-//! The credit remembers the last large steal for a few hundred small ones, since some programs hide large tasks
-//! among many small ones: in a binomial tree (UTS T3L) nineteen of twenty steals bring less than they cost.
+//! The credit remembers the last large steal for a few hundred small ones, since some programs hide
+//! large tasks among many small ones: in a binomial tree (UTS T3L) nineteen of twenty steals bring
+//! less than they cost.
 //!
-//! While it rests it can be called by what comes from outside and for what only it may do; only owners
-//! are left alone. See `sleep/README.md`.
+//! While it rests it can be called by what comes from outside and for what only it may do; only
+//! owners are left alone. See `sleep/README.md`.
 
 use std::cell::Cell;
 use std::time::Duration;

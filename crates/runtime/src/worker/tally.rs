@@ -1,23 +1,23 @@
 //! The count of a scope's unfinished tasks, biased to the scope's own worker.
 //!
 //! Most tasks of a scope are spawned and run by the worker that opened it. That worker counts in a
-//! plain cell; the others in an atomic word. Both are signed: a task spawned here and run there adds
-//! one here and takes one there. The scope is finished when the sum is zero. Which worker counts in the
-//! cell, its *keeper*, is said by the address of its [`WorkerThread`]: so one comparison finds out, at each spawn
-//! and each end.
+//! plain cell; the others in an atomic word. Both are signed: a task spawned here and run there
+//! adds one here and takes one there. The scope is finished when the sum is zero. Which worker
+//! counts in the cell, its *keeper*, is said by the address of its [`WorkerThread`]: so one
+//! comparison finds out, at each spawn and each end.
 //!
-//! The opening worker alone can judge that, since it alone can read both. Before it sleeps, it moves its
-//! own count over to the word and from then on counts there as well; then a worker that brings the
-//! word to zero has ended the last task, and wakes the opening worker. Before that, a word at zero means
-//! nothing, and the wake-up does no harm.
+//! The opening worker alone can judge that, since it alone can read both. Before it sleeps, it
+//! moves its own count over to the word and from then on counts there as well; then a worker that
+//! brings the word to zero has ended the last task, and wakes the opening worker. Before that, a
+//! word at zero means nothing, and the wake-up does no harm.
 //!
-//! A task does not subtract itself from a count: it returns where it is counted, and the worker that has run it subtracts it there
-//! ([`WorkerThread::count_down`]). So the opening worker, which waits for its scope and runs one task of it after the
-//! other, counts their ends in a register.
+//! A task does not subtract itself from a count: it returns where it is counted, and the worker
+//! that has run it subtracts it there ([`WorkerThread::count_down`]). So the opening worker, which
+//! waits for its scope and runs one task of it after the other, counts their ends in a register.
 //!
-//! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no opening worker:
-//! everybody counts in the word, which starts at one for the body itself. The task, or the body, that brings the word to
-//! zero is the last, and says so to the thread that waits.
+//! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no opening
+//! worker: everybody counts in the word, which starts at one for the body itself. The task, or the
+//! body, that brings the word to zero is the last, and says so to the thread that waits.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -37,12 +37,13 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 type SharedWord = <Machine as Memory>::Word;
 type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 
-/// How many tasks of a scope its opening worker runs, one after the other, between two looks at what the others
-/// count. It looks after each task of its queue that was none of that scope's, so it runs at most one of these
-/// after the scope's last task has ended elsewhere.
+/// How many tasks of a scope its opening worker runs, one after the other, between two looks at
+/// what the others count. It looks after each task of its queue that was none of that scope's, so
+/// it runs at most one of these after the scope's last task has ended elsewhere.
 ///
-/// A look takes the word's cache line from the workers that count in it, who then wait for it in turn. With a look every 32
-/// tasks, a scope of 10,000 empty ones took 5.5 ns a task on two workers, with one every 256 or 1,024 it took 3.3.
+/// A look takes the word's cache line from the workers that count in it, who then wait for it in
+/// turn. With a look every 32 tasks, a scope of 10,000 empty ones took 5.5 ns a task on two
+/// workers, with one every 256 or 1,024 it took 3.3.
 const BLIND: i64 = 256;
 
 /// What all scopes have.
@@ -67,8 +68,8 @@ enum Opener {
     Outside(Signal),
 }
 
-/// Where a scope's task goes. What does not come from a worker of the scope's pool, and is not for one
-/// worker, goes to the pool.
+/// Where a scope's task goes. What does not come from a worker of the scope's pool, and is not for
+/// one worker, goes to the pool.
 #[derive(Clone, Copy)]
 pub(crate) enum Destination<'s> {
     /// Into the worker's own queue.
@@ -151,8 +152,8 @@ impl Tally {
     {
         let address = Address::new(scope);
         let run = move || {
-            // Not a reference for long: it would have to be valid until this closure returns, and the
-            // scope may be gone as soon as the task is taken off its count.
+            // Not a reference for long: it would have to be valid until this closure returns, and
+            // the scope may be gone as soon as the task is taken off its count.
             let scope: *const S = address.get();
             // SAFETY: the scope stays where it is until `ended`.
             if let Err(payload) = catch(|| closure(unsafe { &*scope })) {
@@ -208,8 +209,8 @@ impl Tally {
         }
     }
 
-    /// A task has ended, and `local` has run it, a worker of the scope's pool. If that is not the opening worker,
-    /// the scope may be gone when this returns.
+    /// A task has ended, and `local` has run it, a worker of the scope's pool. If that is not the
+    /// opening worker, the scope may be gone when this returns.
     ///
     /// # Safety
     ///
@@ -230,7 +231,8 @@ impl Tally {
         Held { tally: Address::new(self), shared: Arc::clone(&self.shared) }
     }
 
-    /// [`ended`](Tally::ended), where the task is counted in the word. `shared` is that of the scope's pool.
+    /// [`ended`](Tally::ended), where the task is counted in the word. `shared` is that of the
+    /// scope's pool.
     ///
     /// # Safety
     ///
@@ -243,8 +245,8 @@ impl Tally {
             Opener::Own(index) => Opener::Own(*index),
             Opener::Outside(signal) => Opener::Outside(signal.clone()),
         };
-        // A reference to nothing but an atomic word, not to what is between the lines: it may dangle while
-        // `remove` returns.
+        // A reference to nothing but an atomic word, not to what is between the lines: it may
+        // dangle while `remove` returns.
         // SAFETY: the task is still counted, so the scope still stands.
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
@@ -274,7 +276,8 @@ impl Tally {
         }
     }
 
-    /// Runs tasks of the opening worker's own queue until all of the scope have ended, or none is left there, or an interrupt calls.
+    /// Runs tasks of the opening worker's own queue until all of the scope have ended, or none is
+    /// left there, or an interrupt calls.
     #[inline(always)]
     fn run_own(&self, local: &WorkerThread) {
         let calls = &local.slot().calls;
@@ -284,8 +287,9 @@ impl Tally {
             if unfinished == 0 {
                 return;
             }
-            // Others write their count all the time, if what they run is short; so it is not looked at after
-            // each task. Nor is this worker's, which would be a store and a load for the next task to wait for.
+            // Others write their count all the time, if what they run is short; so it is not looked
+            // at after each task. Nor is this worker's, which would be a store and a
+            // load for the next task to wait for.
             let most = unfinished.min(BLIND);
             let mut ended = 0;
             let mut other = None;
@@ -338,8 +342,8 @@ impl WorkerThread {
     pub(crate) fn count_down(&self, ended: Ended) {
         let tally: *const Tally = ended.counted_in.cast();
         if !tally.is_null() {
-            // SAFETY: a task of a scope names the tally in which it was counted, once; and the scope, whose
-            // task this was, has not ended.
+            // SAFETY: a task of a scope names the tally in which it was counted, once; and the
+            // scope, whose task this was, has not ended.
             unsafe { Tally::ended(tally, self) };
         }
     }
@@ -365,13 +369,14 @@ impl Drop for Held {
     }
 }
 
-/// A cache line. (A pair of them, as elsewhere, would make a scope of half a kilobyte, which is moved once.)
+/// A cache line. (A pair of them, as elsewhere, would make a scope of half a kilobyte, which is
+/// moved once.)
 #[repr(align(64))]
 struct Line<T>(T);
 
 struct Pending {
-    /// Used by the thread that acts as the opening worker, and by no other. On a line of its own, since that
-    /// one writes it all the time, and the others read what stands beside it.
+    /// Used by the thread that acts as the opening worker, and by no other. On a line of its own,
+    /// since that one writes it all the time, and the others read what stands beside it.
     own: Line<Cell<i64>>,
     /// The opening worker, while it counts in `own`; or null.
     keeper: SharedPointer<WorkerThread>,
@@ -381,10 +386,10 @@ struct Pending {
     away: Line<SharedWord>,
 }
 
-// SAFETY: `own` is only used by the thread that has a `WorkerThread` that is the keeper, and in `unfinished` by the thread of the
-// opening worker: a `WorkerThread` is used by one thread at a time, that of its worker or its guest, and the
-// opening worker's stays where it is, in the hands of the thread that opened the scope, until the scope has
-// ended. The other two are atomic.
+// SAFETY: `own` is only used by the thread that has a `WorkerThread` that is the keeper, and in
+// `unfinished` by the thread of the opening worker: a `WorkerThread` is used by one thread at a
+// time, that of its worker or its guest, and the opening worker's stays where it is, in the hands
+// of the thread that opened the scope, until the scope has ended. The other two are atomic.
 unsafe impl Sync for Pending {}
 
 impl Pending {
@@ -405,7 +410,8 @@ impl Pending {
     /// Whether this worker counts in `own`.
     #[inline(always)]
     fn is_kept_by(&self, local: &WorkerThread) -> bool {
-        // Relaxed: the word changes once, on the keeper's own thread; to all others it never says their name.
+        // Relaxed: the word changes once, on the keeper's own thread; to all others it never says
+        // their name.
         ptr::eq(self.keeper.load(Ordering::Relaxed), ptr::from_ref(local))
     }
 
@@ -448,11 +454,11 @@ impl Pending {
         }
     }
 
-    /// One task less, in the word `away`. Returns whether the opening worker may be waiting for just this one. The
-    /// scope, and the word with it, may be gone when this returns.
+    /// One task less, in the word `away`. Returns whether the opening worker may be waiting for
+    /// just this one. The scope, and the word with it, may be gone when this returns.
     fn remove<W: Word>(away: &W) -> bool {
-        // AcqRel: releases what the task did to `unfinished_away`, through those that come after it too, and to a body whose end is
-        // the last.
+        // AcqRel: releases what the task did to `unfinished_away`, through those that come after it
+        // too, and to a body whose end is the last.
         away.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -473,10 +479,12 @@ impl Pending {
         self.own.0.get().wrapping_add(Self::unfinished_away(&self.away.0))
     }
 
-    /// Moves the opening worker's count over: from now on every end of a task that leaves none says so.
+    /// Moves the opening worker's count over: from now on every end of a task that leaves none says
+    /// so.
     fn fold(&self, local: &WorkerThread) {
         if self.is_kept_by(local) {
-            // Relaxed, both: the count itself is all that matters, and the keeper knows that it is none.
+            // Relaxed, both: the count itself is all that matters, and the keeper knows that it is
+            // none.
             self.keeper.store(ptr::null_mut(), Ordering::Relaxed);
             self.away.0.fetch_add(self.own.0.replace(0) as u64, Ordering::Relaxed);
         }
@@ -494,7 +502,8 @@ mod tests {
 
     use super::*;
 
-    /// Two tasks of a scope, each of which uses something of its own; `wait` says whether both have ended.
+    /// Two tasks of a scope, each of which uses something of its own; `wait` says whether both have
+    /// ended.
     fn ends(count: u64, has_ended: fn(&AtomicU64) -> bool) {
         loom::model(move || {
             let away: &'static AtomicU64 = Box::leak(Box::new(AtomicU64::new(count)));

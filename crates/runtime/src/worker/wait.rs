@@ -1,4 +1,5 @@
-//! Waits that take little: forks of a few workers, and what only this worker may take. See [`Waiting`](crate::waiting).
+//! Waits that take little: forks of a few workers, and what only this worker may take. See
+//! [`Waiting`](crate::waiting).
 
 use std::cell::Cell;
 use std::ptr;
@@ -19,8 +20,9 @@ pub(super) enum Own {
     NotTaken,
 }
 
-/// A wait that takes forks of the thief and of the workers that the thief waits for, and its own tasks as `own` says. It is never a searcher. It ends
-/// also when it has slept for as long as `time` says.
+/// A wait that takes forks of the thief and of the workers that the thief waits for, and its own
+/// tasks as `own` says. It is never a searcher. It ends also when it has slept for as long as
+/// `time` says.
 pub(super) struct Restricted {
     own: Own,
     time: Option<Duration>,
@@ -86,8 +88,8 @@ impl WorkerThread {
         self.blocks.get() || self.shared.wait_policy.waiting == Waiting::Sleep
     }
 
-    /// Waits for a handle, or for a call of this worker's own into a pool, until `done`. `begin` runs what it waits for, if it may and that
-    /// has not begun.
+    /// Waits for a handle, or for a call of this worker's own into a pool, until `done`. `begin`
+    /// runs what it waits for, if it may and that has not begun.
     pub(crate) fn wait_for_call(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if !self.is_still() {
             return self.wait_for_any(done, begin);
@@ -133,8 +135,8 @@ impl WorkerThread {
         }
     }
 
-    /// Waits until `done`, or until no task is under way any more that others may wait for, and takes what the task in hand
-    /// has pushed: see "Tasks beside each other" in `waiting`.
+    /// Waits until `done`, or until no task is under way any more that others may wait for, and
+    /// takes what the task in hand has pushed: see "Tasks beside each other" in `waiting`.
     #[cold]
     pub(super) fn wait_beside(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         let over = || done() || !self.shared.has_awaitable();
@@ -171,7 +173,8 @@ impl WorkerThread {
         if self.spawns.top() > self.own_from.get() { self.spawns.pop() } else { None }
     }
 
-    /// What is in this worker's queue now is no part of the task in hand, until the value is dropped.
+    /// What is in this worker's queue now is no part of the task in hand, until the value is
+    /// dropped.
     pub(crate) fn own_from_here(&self) -> impl Drop {
         struct Restore<'l>(&'l Cell<u64>, u64);
         impl Drop for Restore<'_> {
@@ -182,8 +185,9 @@ impl WorkerThread {
         Restore(&self.own_from, self.own_from.replace(self.spawns.top()))
     }
 
-    /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread, when it is to take nothing else, or nothing that
-    /// it does not need, and with some of the call stack left; one `in_order` not before its turn, if that comes.
+    /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread,
+    /// when it is to take nothing else, or nothing that it does not need, and with some of the
+    /// call stack left; one `in_order` not before its turn, if that comes.
     pub(crate) fn begins(&self, pool: &PoolShared, in_order: bool) -> bool {
         ptr::eq(&raw const *self.shared, pool)
             && self.guest.is_none()
@@ -262,7 +266,8 @@ impl WorkerThread {
         })
     }
 
-    /// A guest sleeps in a wait, or blocks, until the value is dropped. A wait of one that blocks leaves it as it is.
+    /// A guest sleeps in a wait, or blocks, until the value is dropped. A wait of one that blocks
+    /// leaves it as it is.
     pub(crate) fn dozes(&self) -> impl Drop {
         struct Rouse<'l>(&'l WorkerThread, Option<usize>);
         impl Drop for Rouse<'_> {

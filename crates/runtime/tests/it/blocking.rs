@@ -38,8 +38,8 @@ fn too_many_are_refused() {
 
 #[test]
 fn every_regular_worker_may_wait_for_the_pools_own_tasks() {
-    // Each blocks in a barrier that the pool's remaining tasks must reach as well: with a worker fewer
-    // than that the barrier would never be passed.
+    // Each blocks in a barrier that the pool's remaining tasks must reach as well: with a worker
+    // fewer than that the barrier would never be passed.
     for (threads, spares) in [(1, 1), (2, 2), (1, 3)] {
         let pool = pool(threads, spares);
         for _ in 0..ROUNDS {

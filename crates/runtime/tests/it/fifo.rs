@@ -20,7 +20,8 @@ fn one_worker_runs_a_fifo_scope_oldest_first_and_a_plain_one_youngest_first() {
     let pool = pool(1);
     let expected: Vec<_> = (0..TASKS).collect();
     let seen = Mutex::new(Vec::new());
-    // Installed, here and below, so that the pool's one thread runs all: `pool.scope_fifo` would make this thread a second worker.
+    // Installed, here and below, so that the pool's one thread runs all: `pool.scope_fifo` would
+    // make this thread a second worker.
     pool.install(|| {
         scope_fifo(|s| {
             for i in 0..TASKS {

@@ -1,5 +1,5 @@
-//! Code of the user's that runs inside of the runtime: destructors, wakers, handlers, names. Each of them may panic, with a
-//! payload whose own destructor panics, and may wait for other tasks.
+//! Code of the user's that runs inside of the runtime: destructors, wakers, handlers, names. Each
+//! of them may panic, with a payload whose own destructor panics, and may wait for other tasks.
 #![forbid(unsafe_code)]
 
 use std::any::Any;
@@ -82,7 +82,8 @@ fn a_scope_outlives_its_tasks_whatever_they_panic_with() {
     });
 }
 
-/// What a task has panicked with runs another task of the scope when it is dropped, and that one panics as well.
+/// What a task has panicked with runs another task of the scope when it is dropped, and that one
+/// panics as well.
 #[test]
 fn what_the_second_task_of_a_scope_panics_with_is_dropped_under_no_lock() {
     struct Yields;
@@ -393,7 +394,8 @@ fn an_interrupt_ends_whatever_is_left_in_it() {
     });
 }
 
-/// Two tasks of a pool of one worker: the second says when the first has ended, which is when it is let go.
+/// Two tasks of a pool of one worker: the second says when the first has ended, which is when it is
+/// let go.
 struct OneAfterTheOther {
     release: mpsc::Sender<()>,
     ended: mpsc::Receiver<()>,

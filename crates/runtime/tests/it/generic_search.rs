@@ -1,5 +1,6 @@
-//! The worker's loop over a worker of somebody else's: its deques are queues behind locks, its memory the machine's, and it is safe code.
-//! Each task runs once, whoever has nothing sleeps until it is called, and all workers come to an end.
+//! The worker's loop over a worker of somebody else's: its deques are queues behind locks, its
+//! memory the machine's, and it is safe code. Each task runs once, whoever has nothing sleeps until
+//! it is called, and all workers come to an end.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;

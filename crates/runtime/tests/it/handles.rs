@@ -246,8 +246,8 @@ fn workers_join_and_poll_handles_of_their_own_and_of_other_pools() {
         let own = spawn(|| 1);
         let other = b.spawn(|| 2);
         let nested = spawn(|| spawn(|| 4).join().unwrap());
-        // A poll does not work meanwhile, so awaiting one's own pool's task on its only worker would
-        // be a wait for oneself; another pool's task comes by itself.
+        // A poll does not work meanwhile, so awaiting one's own pool's task on its only worker
+        // would be a wait for oneself; another pool's task comes by itself.
         own.join().unwrap() + block_on(other).unwrap() + nested.join().unwrap()
     });
     assert_eq!(answer, 7);

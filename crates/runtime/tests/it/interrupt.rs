@@ -118,8 +118,8 @@ fn it_waits_until_everybody_has_come() {
 
 #[test]
 fn shared_data_may_be_rebuilt_while_everybody_stands() {
-    // What Sylvan does with it: workers use a table without a lock of its own, between checks; when it
-    // is full, one of them interrupts all and rebuilds it.
+    // What Sylvan does with it: workers use a table without a lock of its own, between checks; when
+    // it is full, one of them interrupts all and rebuilds it.
     let pool = pool(2);
     let (table, rebuilds) = (Mutex::new(Vec::new()), AtomicUsize::new(0));
     pool.install(|| {

@@ -244,8 +244,8 @@ fn a_full_task_stack_panics_and_says_why() {
     assert_eq!(pool.run(|w| down(w, 100)), 100);
 }
 
-/// Calls `f` with a second token for the level at which this worker stands, in a wrapper that says that
-/// it may cross threads, and checks the thread when it is used.
+/// Calls `f` with a second token for the level at which this worker stands, in a wrapper that says
+/// that it may cross threads, and checks the thread when it is used.
 fn with_twin<R: Send>(f: impl FnOnce(SendWrapper<Worker<'_>>) -> R) -> R {
     let f = SendWrapper::new(f);
     poach_runtime::worker(move |w| f.take()(SendWrapper::new(w)))

@@ -1,5 +1,5 @@
-//! The pool that serves outside any other. It lives as long as the program, and so do its threads: Miri, which
-//! sees all the rest, looks for no leaks here.
+//! The pool that serves outside any other. It lives as long as the program, and so do its threads:
+//! Miri, which sees all the rest, looks for no leaks here.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! A recording that is forgotten: it keeps its pool's workers as long as the program lasts. Miri, which sees all the
-//! rest, looks for no leaks here.
+//! A recording that is forgotten: it keeps its pool's workers as long as the program lasts. Miri,
+//! which sees all the rest, looks for no leaks here.
 
 #![forbid(unsafe_code)]
 

@@ -1,5 +1,5 @@
-//! The thread that builds a pool as one of its workers. Its part of the pool is never freed, so Miri, which
-//! sees all the rest, looks for no leaks here.
+//! The thread that builds a pool as one of its workers. Its part of the pool is never freed, so
+//! Miri, which sees all the rest, looks for no leaks here.
 
 #![forbid(unsafe_code)]
 
@@ -37,7 +37,8 @@ fn a_pool_uses_the_thread_that_builds_it() {
         assert_eq!(left.join().unwrap(), 5);
         // A pool that was dropped here says so.
         while let Ok(handle) = catch_unwind(|| spawn(|| ())) {
-            // The other worker has not ended yet: it may have taken `left`, and it does not end while tasks are left.
+            // The other worker has not ended yet: it may have taken `left`, and it does not end
+            // while tasks are left.
             handle.join().unwrap();
         }
     })
@@ -67,8 +68,8 @@ fn a_pool_that_is_dropped_runs_what_its_one_thread_has_left() {
     assert!(ran.join().unwrap());
 }
 
-/// The pool's other worker runs what this thread has spawned, though this one waits by means of its own and does
-/// not look for work.
+/// The pool's other worker runs what this thread has spawned, though this one waits by means of its
+/// own and does not look for work.
 #[test]
 fn tasks_of_a_thread_that_the_pool_uses_begin_though_it_waits() {
     thread::spawn(|| {

@@ -54,8 +54,8 @@ fn private_tasks_of_a_busy_owner_are_run_by_others() {
     }
 }
 
-/// The thief is one that has just served a caller, or is put to sleep by one while it looks for work: neither
-/// must sleep before it has exposed what it left behind at its last theft.
+/// The thief is one that has just served a caller, or is put to sleep by one while it looks for
+/// work: neither must sleep before it has exposed what it left behind at its last theft.
 #[test]
 fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
     let rounds = if cfg!(miri) { 5 } else { 300 };
@@ -76,8 +76,8 @@ fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
     }
 }
 
-/// Calls from a second thread come while the first one's tasks are behind its leaf: the only other worker serves
-/// them, at times in the person of the caller.
+/// Calls from a second thread come while the first one's tasks are behind its leaf: the only other
+/// worker serves them, at times in the person of the caller.
 #[test]
 fn a_visit_to_a_thief_leaves_nothing_behind_a_leaf() {
     let pool = ThreadPool::builder().num_threads(2).build().unwrap();
@@ -126,8 +126,8 @@ fn exposed_tasks_run_once_whether_the_owner_comes_back_or_not() {
     }
 }
 
-/// Of three workers one is in a leaf, with private tasks, and another has stolen the first of its tasks, which
-/// takes as long: nobody looks for work, and the third sleeps.
+/// Of three workers one is in a leaf, with private tasks, and another has stolen the first of its
+/// tasks, which takes as long: nobody looks for work, and the third sleeps.
 #[test]
 fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
     let pool = ThreadPool::builder().num_threads(3).build().unwrap();

@@ -1,5 +1,6 @@
-//! On a system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux, and where a filter comes after the first use: others run what
-//! a worker has pushed that waits for it.
+//! On a system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux,
+//! and where a filter comes after the first use: others run what a worker has pushed that waits for
+//! it.
 //!
 //! No test here measures a time. A worker waits until other workers have run its tasks.
 
@@ -29,7 +30,8 @@ use crate::own_process::this_test;
 const ROUNDS: usize = if cfg!(miri) { 1 } else { 100 };
 const TASKS: usize = 3;
 
-/// Runs `body` on workers of a new pool, again and again, in a process whose system refuses the barrier.
+/// Runs `body` on workers of a new pool, again and again, in a process whose system refuses the
+/// barrier.
 fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
     alone(test, || {
         #[cfg(not(miri))]
@@ -42,11 +44,13 @@ fn refused(test: &str, threads: usize, spares: usize, body: fn()) {
     });
 }
 
-/// As [`refused`], where the filter comes once the pool has worked. (Miri has no filter; there this is `refused`.)
+/// As [`refused`], where the filter comes once the pool has worked. (Miri has no filter; there this
+/// is `refused`.)
 fn lost(test: &str, threads: usize, body: fn()) {
     alone(test, || {
         let pool = ThreadPool::builder().num_threads(threads).build().unwrap();
-        // With forks and tasks of every worker, whose stacks and queues so go without fences, where there is a barrier.
+        // With forks and tasks of every worker, whose stacks and queues so go without fences, where
+        // there is a barrier.
         pool.install(|| {
             broadcast(|_| join(|| spawn(|| 1).join().unwrap(), || scope(|s| s.spawn(|_| ()))));
         });
@@ -55,7 +59,8 @@ fn lost(test: &str, threads: usize, body: fn()) {
         if Machine::asymmetric() {
             filtered::filter(filtered::Answer::Refused);
             pool.broadcast(|_| filtered::filter(filtered::Answer::Refused));
-            // Until a worker has found out; then each of them is behind what it did then. What an owner pushed before may wait for it.
+            // Until a worker has found out; then each of them is behind what it did then. What an
+            // owner pushed before may wait for it.
             while !poach_memory::membarrier::is_refused() {
                 pool.install(|| (0..100).for_each(|_| _ = join(thread::yield_now, || ())));
             }
@@ -118,7 +123,8 @@ fn others_run_what_a_worker_forked_before_the_barrier_was_switched_off() {
     );
 }
 
-/// Spawns some tasks, and returns what waits until all of them have run, on other threads than this.
+/// Spawns some tasks, and returns what waits until all of them have run, on other threads than
+/// this.
 fn spawn_some() -> impl FnOnce() {
     let (send, receive) = mpsc::channel();
     for _ in 0..TASKS {
@@ -239,7 +245,8 @@ fn a_spare_goes_back_with_nothing_in_its_queue() {
 /// Whatever should have happened before it is over never will.
 const LONG: Duration = Duration::from_secs(60);
 
-/// A task of a scope has pushed another, on a worker that has nothing left to stay for. (Miri would find that the thread's worker is never freed.)
+/// A task of a scope has pushed another, on a worker that has nothing left to stay for. (Miri would
+/// find that the thread's worker is never freed.)
 #[test]
 #[cfg(not(miri))]
 fn a_worker_leaves_nothing_in_its_queue_when_its_pool_ends() {

@@ -1,4 +1,5 @@
-//! What a thread from outside runs itself, and what the pool's own threads run: always, whatever the workers do.
+//! What a thread from outside runs itself, and what the pool's own threads run: always, whatever
+//! the workers do.
 
 #![forbid(unsafe_code)]
 
@@ -155,7 +156,8 @@ fn more_callers_than_there_are_places_are_handed_over() {
     assert_eq!(indices.len(), CALLERS, "each has a place of its own: {answers:?}");
 }
 
-/// Of the calls that 16 threads make at once: how many ran on another thread than the caller, and how many of those on none of the pool's.
+/// Of the calls that 16 threads make at once: how many ran on another thread than the caller, and
+/// how many of those on none of the pool's.
 fn astray(builder: ThreadPoolBuilder<'_>) -> (usize, usize) {
     const CALLERS: usize = 16;
     const EACH: usize = if cfg!(miri) { 3 } else { 100 };

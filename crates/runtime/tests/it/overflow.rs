@@ -1,4 +1,5 @@
-//! A worker whose call stack overflows: the process ends with a message that names thread and cause.
+//! A worker whose call stack overflows: the process ends with a message that names thread and
+//! cause.
 
 #![forbid(unsafe_code)]
 // Miri starts no processes.

@@ -1,6 +1,7 @@
-//! What safe code can do with this crate that it is not meant to: leave what it should wait for, ask twice, hand things on,
-//! panic everywhere. What it cannot write stands in the crate's module `compile_fail`; tokens that are smuggled past the
-//! compiler in `tests/it/smuggled.rs`; code of the user's that panics inside of the runtime in `tests/it/foreign_code.rs`.
+//! What safe code can do with this crate that it is not meant to: leave what it should wait for,
+//! ask twice, hand things on, panic everywhere. What it cannot write stands in the crate's module
+//! `compile_fail`; tokens that are smuggled past the compiler in `tests/it/smuggled.rs`; code of
+//! the user's that panics inside of the runtime in `tests/it/foreign_code.rs`.
 #![forbid(unsafe_code)]
 
 use std::cell::RefCell;
@@ -231,7 +232,8 @@ fn a_foreign_wait_ends_however_its_wake_does() {
         foreign::wait(|wake| _ = thread::spawn(move || drop(wake)));
         assert!(catch_unwind(|| foreign::wait(|_wake| panic_any(5))).is_err());
         let pool = pool(3);
-        // Workers that wait for each other take part in an interrupt meanwhile, and in a broadcast of its frame's.
+        // Workers that wait for each other take part in an interrupt meanwhile, and in a broadcast
+        // of its frame's.
         let here: Mutex<Vec<foreign::Wake>> = Mutex::default();
         let seen = AtomicUsize::new(0);
         pool.broadcast(|at| {

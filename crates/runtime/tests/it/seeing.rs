@@ -27,8 +27,8 @@ fn tree(mut worker: Worker<'_>, depth: u32, stolen: &AtomicU64) -> u64 {
     let (a, b) = worker.join(
         |w| tree(w, depth - 1, stolen),
         |w| {
-            // A half that its own worker took back from a thief's reach was not stolen; one that was
-            // stolen runs elsewhere.
+            // A half that its own worker took back from a thief's reach was not stolen; one that
+            // was stolen runs elsewhere.
             if w.index() != here {
                 stolen.fetch_add(1, Ordering::Relaxed);
             }
@@ -38,7 +38,8 @@ fn tree(mut worker: Worker<'_>, depth: u32, stolen: &AtomicU64) -> u64 {
     a + b
 }
 
-/// Runs trees until one of them has had a half stolen, and says how many trees and halves there were.
+/// Runs trees until one of them has had a half stolen, and says how many trees and halves there
+/// were.
 fn until_stolen(pool: &ThreadPool) -> (u64, u64) {
     let stolen = AtomicU64::new(0);
     let mut trees = 0;
@@ -118,8 +119,8 @@ fn a_snapshot_prints_as_a_table_with_a_line_a_worker() {
     assert_eq!(head[1..], columns);
 }
 
-/// Of any two spans of a worker, one lies within the other, or one ends before the other begins; and
-/// each says rightly how many it lies within.
+/// Of any two spans of a worker, one lies within the other, or one ends before the other begins;
+/// and each says rightly how many it lies within.
 fn nests(worker: &Timeline) {
     let mut open: Vec<&Span> = Vec::new();
     for span in worker.spans() {

@@ -1,5 +1,5 @@
-//! Tokens that are used on another stack than the one at the top of their thread: `send_wrapper` takes them past the
-//! compiler, by checking the thread when they are used.
+//! Tokens that are used on another stack than the one at the top of their thread: `send_wrapper`
+//! takes them past the compiler, by checking the thread when they are used.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
@@ -24,8 +24,8 @@ fn message<R>(f: impl FnOnce() -> R) -> String {
     }
 }
 
-/// Forks with `token` on top of another fork of this thread's current stack, whose second half is of another type, and
-/// panics in the first half.
+/// Forks with `token` on top of another fork of this thread's current stack, whose second half is
+/// of another type, and panics in the first half.
 fn fork_elsewhere(token: SendWrapper<Worker<'_>>) {
     let token = SendWrapper::new(token);
     let words = [7_u64; 4];

@@ -1,7 +1,8 @@
-//! A spawned task is not stuck behind what its worker runs for long: others begin it, though its owner does not
-//! come back to its queue.
+//! A spawned task is not stuck behind what its worker runs for long: others begin it, though its
+//! owner does not come back to its queue.
 //!
-//! No test here measures a time. A body waits for its tasks, and nobody but the other workers can run them.
+//! No test here measures a time. A body waits for its tasks, and nobody but the other workers can
+//! run them.
 
 #![forbid(unsafe_code)]
 
@@ -61,7 +62,8 @@ fn tasks_in_order_begin_though_their_body_waits_for_them() {
     }
 }
 
-/// The youngest is the owner's, and waits for all others, which nobody but the other worker can run.
+/// The youngest is the owner's, and waits for all others, which nobody but the other worker can
+/// run.
 #[test]
 fn a_task_that_waits_for_older_ones_meets_them() {
     let pool = pool(2);
@@ -152,7 +154,8 @@ fn forks_and_spawned_tasks_behind_one_leaf_begin() {
     }
 }
 
-/// The second of three workers has begun a task that takes as long as the body; the third is to have the rest.
+/// The second of three workers has begun a task that takes as long as the body; the third is to
+/// have the rest.
 #[test]
 fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
     let pool = pool(3);

@@ -1,4 +1,5 @@
-//! What a worker does while the second half of its join runs on another, in each of the ways to wait.
+//! What a worker does while the second half of its join runs on another, in each of the ways to
+//! wait.
 
 #![forbid(unsafe_code)]
 
@@ -58,8 +59,8 @@ fn a_patient_wait_takes_any_task_in_the_end_and_not_at_once() {
     }
 }
 
-/// The number of nodes of a binomial tree, the shape of UTS T3L: 2 children with a probability of just
-/// below a half, so subtrees are small but for some that are very deep.
+/// The number of nodes of a binomial tree, the shape of UTS T3L: 2 children with a probability of
+/// just below a half, so subtrees are small but for some that are very deep.
 fn binomial(mut worker: Worker<'_>, node: u64) -> u64 {
     let random = node.wrapping_mul(0x9E37_79B9_7F4A_7C15);
     let random = (random ^ (random >> 29)).wrapping_mul(0xBF58_476D_1CE4_E5B9) >> 40;
@@ -158,9 +159,9 @@ fn a_stolen_half_may_broadcast_and_interrupt() {
     }
 }
 
-/// A lock is held across a join whose second half is stolen, and when it waits for that half the worker's
-/// own queue is full of tasks that want the lock: on top of the wait one would wait for its own thread.
-/// They do not want it here, but look who holds it.
+/// A lock is held across a join whose second half is stolen, and when it waits for that half the
+/// worker's own queue is full of tasks that want the lock: on top of the wait one would wait for
+/// its own thread. They do not want it here, but look who holds it.
 fn hold_a_lock_across_a_join(pool: &ThreadPool, call: fn(&mut (dyn FnMut() + Send))) {
     const NOBODY: usize = usize::MAX;
     let me = || poach_runtime::current_thread_index().unwrap();

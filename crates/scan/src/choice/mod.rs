@@ -1,8 +1,10 @@
-//! Which entries count: by name, by kind, by size, by time, by ignore files, and which directories are left out.
+//! Which entries count: by name, by kind, by size, by time, by ignore files, and which directories
+//! are left out.
 //!
-//! What is *excluded* is not there: it is neither counted nor, if it is a directory, read, and of a file nothing is asked. Of what
-//! is left, a *selection* (by included names, kinds, sizes, times, owners) says which files, links and others count; directories are
-//! walked all the same, and with a selection they have no size of their own. The given paths themselves are always scanned.
+//! What is *excluded* is not there: it is neither counted nor, if it is a directory, read, and of a
+//! file nothing is asked. Of what is left, a *selection* (by included names, kinds, sizes, times,
+//! owners) says which files, links and others count; directories are walked all the same, and with
+//! a selection they have no size of their own. The given paths themselves are always scanned.
 
 use std::ffi::CStr;
 
@@ -65,11 +67,13 @@ pub struct Choice {
     pub owners: Vec<u32>,
     /// Only entries of these groups count, if there are any.
     pub groups: Vec<u32>,
-    /// Whether `.gitignore` and `.ignore` files at and below the given paths exclude what they name.
+    /// Whether `.gitignore` and `.ignore` files at and below the given paths exclude what they
+    /// name.
     pub ignore_files: bool,
     /// Whether directories with a valid `CACHEDIR.TAG` are not there.
     pub exclude_caches: bool,
-    /// Whether pseudo file systems (`/proc`, `/sys` and the like) below a given path are not there.
+    /// Whether pseudo file systems (`/proc`, `/sys` and the like) below a given path are not
+    /// there.
     pub exclude_pseudo: bool,
 }
 
@@ -99,7 +103,8 @@ impl Choice {
         self.exclude.wants_absolute() || self.include.wants_absolute()
     }
 
-    /// Whether an entry, by its name, its path below the root, and what is above that, is not there.
+    /// Whether an entry, by its name, its path below the root, and what is above that, is not
+    /// there.
     pub(crate) fn excludes(&self, name: &CStr, path: &[u8], above: &[Vec<u8>]) -> bool {
         self.exclude.matches(name.to_bytes(), path, above)
     }

@@ -135,9 +135,11 @@ impl Patterns {
         self.given.iter().filter(|given| !given.can_match).map(|given| &*given.text)
     }
 
-    /// The patterns that could have matched something and have not yet, as they were given, globs first.
+    /// The patterns that could have matched something and have not yet, as they were given, globs
+    /// first.
     pub fn unmatched(&self) -> impl Iterator<Item = &[u8]> {
-        // Relaxed: it publishes nothing, and the threads of a scan have been joined when it is over.
+        // Relaxed: it publishes nothing, and the threads of a scan have been joined when it is
+        // over.
         let unmatched =
             |given: &&Given| given.can_match && !given.has_matched.load(Ordering::Relaxed);
         self.given.iter().filter(unmatched).map(|given| &*given.text)
@@ -151,8 +153,8 @@ impl Patterns {
         !self.absolute.is_empty()
     }
 
-    /// Whether one matches an entry by its name, its path below a given path, or its absolute path: `above` holds those of the
-    /// given path, as [`absolute`] has them.
+    /// Whether one matches an entry by its name, its path below a given path, or its absolute path:
+    /// `above` holds those of the given path, as [`absolute`] has them.
     pub(crate) fn matches(&self, name: &[u8], path: &[u8], above: &[Vec<u8>]) -> bool {
         let glob = |set: &Set, text: &[u8]| {
             !set.is_empty() && set.matches(text, &characters(text), &self.given)
@@ -207,7 +209,8 @@ impl Set {
     }
 }
 
-/// The absolute paths of a given path, as it was given and without links, each with a slash at its end and none before it.
+/// The absolute paths of a given path, as it was given and without links, each with a slash at its
+/// end and none before it.
 pub(crate) fn absolute(path: &Path) -> Vec<Vec<u8>> {
     let of = |path: PathBuf| {
         let path = slashes(path.as_os_str().as_encoded_bytes()).into_owned();

@@ -8,11 +8,11 @@
 //!                      "old": { "apparent_bytes", "disk_bytes", "entries" }, "new": { the same } } ] }
 //! ```
 //!
-//! `change` is `grown`, `shrunk`, `new`, `gone` or `changed`; the first two are by the measure `by`, and
-//! `delta` is by how much. `old` is null where it is new, `new` where it is gone. `totals` and names that
-//! are not UTF-8 (`path_hex`) are as in the [document of a scan](crate::document::json()). The list is
-//! complete. In `summary`, `new` and `gone` count each entry with all that is in it; `grown` and `shrunk`
-//! count what is no directory.
+//! `change` is `grown`, `shrunk`, `new`, `gone` or `changed`; the first two are by the measure
+//! `by`, and `delta` is by how much. `old` is null where it is new, `new` where it is gone.
+//! `totals` and names that are not UTF-8 (`path_hex`) are as in the [document of a
+//! scan](crate::document::json()). The list is complete. In `summary`, `new` and `gone` count each
+//! entry with all that is in it; `grown` and `shrunk` count what is no directory.
 
 use std::io::{self, Write};
 

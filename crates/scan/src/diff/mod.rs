@@ -1,13 +1,13 @@
 //! Two scans compared: what has grown, shrunk, come and gone.
 //!
-//! Entries are matched by name, directory by directory, from the given paths down; if each scan has one
-//! given path these match whatever they are called. An entry that has become something else (a file
-//! that is a directory now) is gone, and a new one has come; a symbolic link, a pipe and a device are not
-//! told apart, for ncdu's exports do not. What is in a directory that is new or gone
+//! Entries are matched by name, directory by directory, from the given paths down; if each scan has
+//! one given path these match whatever they are called. An entry that has become something else (a
+//! file that is a directory now) is gone, and a new one has come; a symbolic link, a pipe and a
+//! device are not told apart, for ncdu's exports do not. What is in a directory that is new or gone
 //! is not listed by itself: the directory has its size and the number of its entries.
 //!
-//! A file with several names counts at one of them, as in a scan: if that name changes, its bytes move
-//! from one path to another.
+//! A file with several names counts at one of them, as in a scan: if that name changes, its bytes
+//! move from one path to another.
 
 use std::cmp::Ordering;
 use std::iter::Peekable;
@@ -100,8 +100,8 @@ pub struct Diff<'s> {
 
 /// Compares two scans. Both are best made with [`Options::keep_files`](crate::Options::keep_files).
 ///
-/// Time: n log n in the entries of a directory. Memory: what differs, and what is beside the way down to
-/// one entry. Nothing recurses.
+/// Time: n log n in the entries of a directory. Memory: what differs, and what is beside the way
+/// down to one entry. Nothing recurses.
 pub fn diff<'s>(old: &'s Scan, new: &'s Scan, measure: Measure) -> Diff<'s> {
     let (differences, sum) = (Vec::new(), Sum::default());
     let mut diff =
@@ -180,8 +180,8 @@ impl<'s> Diff<'s> {
         }
     }
 
-    /// The largest differences and the directories that they are in, in the order of the whole; all, if
-    /// no limit is said. Something that is in another never stands without it.
+    /// The largest differences and the directories that they are in, in the order of the whole;
+    /// all, if no limit is said. Something that is in another never stands without it.
     fn largest(&self, depth: Option<usize>, top: Option<usize>) -> Vec<&Difference<'s>> {
         let shown = |it: &Difference<'_>| depth.is_none_or(|depth| it.depth <= depth);
         let mut chosen: Vec<usize> =

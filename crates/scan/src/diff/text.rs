@@ -16,7 +16,8 @@ const LABEL: Style = Style::new().bold();
 /// Levels that are indented; what lies deeper says how deep it lies.
 const INDENTED: usize = 12;
 
-/// The columns before a name, and the fewest of a terminal that leave room for the present size, too.
+/// The columns before a name, and the fewest of a terminal that leave room for the present size,
+/// too.
 const BEFORE: usize = 33;
 const WITH_SIZE: usize = 60;
 

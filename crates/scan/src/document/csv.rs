@@ -4,16 +4,17 @@
 //! path,kind,depth,apparent_bytes,disk_bytes,entries,counted_elsewhere,error,path_hex,modified,mode,owner,group
 //! ```
 //!
-//! The columns mean what they mean in [`json`](super::json()); `path` is the whole path, `counted_elsewhere`
-//! is `true` or `false`, `error` is empty where there was none, and the last four where they were not kept.
+//! The columns mean what they mean in [`json`](super::json()); `path` is the whole path,
+//! `counted_elsewhere` is `true` or `false`, `error` is empty where there was none, and the last
+//! four where they were not kept.
 //!
-//! **Each record is one line of UTF-8**, as spreadsheets, data frames and line tools expect. So a path
-//! that is not UTF-8, or has a control character or an invisible one in it, stands in `path` as it is
-//! shown on a terminal ([`escape`]), and `path_hex` has its bytes, two hexadecimal digits each. Where
-//! `path_hex` is empty `path` is exact.
+//! **Each record is one line of UTF-8**, as spreadsheets, data frames and line tools expect. So a
+//! path that is not UTF-8, or has a control character or an invisible one in it, stands in `path`
+//! as it is shown on a terminal ([`escape`]), and `path_hex` has its bytes, two hexadecimal digits
+//! each. Where `path_hex` is empty `path` is exact.
 //!
-//! **No cell is a formula**: a path or an error that a spreadsheet would take for one, by its first character, has a `'` before
-//! it, and `path_hex` has the path.
+//! **No cell is a formula**: a path or an error that a spreadsheet would take for one, by its first
+//! character, has a `'` before it, and `path_hex` has the path.
 //!
 //! Each record has a whole path, so the document is as long as all paths together: of a tree that
 //! is one directory in another, its square. [`json`](super::json()) has names alone.
@@ -53,7 +54,8 @@ pub fn csv(scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()>
     csv_to(scan, extent, out)
 }
 
-/// Whether a spreadsheet takes a cell for a formula: by its first character, that of full width included.
+/// Whether a spreadsheet takes a cell for a formula: by its first character, that of full width
+/// included.
 fn is_formula(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\u{ff1d}', '\u{ff0b}', '\u{ff0d}', '\u{ff20}'])
 }

@@ -35,7 +35,8 @@ pub(super) struct Entries<'s> {
     errors: HashMap<&'s [u8], &'s str>,
     /// The path of the last entry.
     path: Vec<u8>,
-    /// The last entry, below the directories above it: their numbers, and the lengths of their paths.
+    /// The last entry, below the directories above it: their numbers, and the lengths of their
+    /// paths.
     above: Vec<(u64, usize)>,
     next: u64,
 }

@@ -11,10 +11,12 @@ use crate::Scan;
 const NEITHER: &str =
     "it is neither a snapshot of poach nor an export of ncdu (`ncdu -o FILE` or `ncdu -O FILE`)";
 
-/// Reads a snapshot, or an export of ncdu of either format, which may be compressed by gzip or zstd.
+/// Reads a snapshot, or an export of ncdu of either format, which may be compressed by gzip or
+/// zstd.
 ///
-/// The format is told by how the document begins. Beside the tree no more is held than the way down to
-/// one entry, with its siblings; of ncdu's binary format, the file and what it decompresses to. The depth has no limit.
+/// The format is told by how the document begins. Beside the tree no more is held than the way down
+/// to one entry, with its siblings; of ncdu's binary format, the file and what it decompresses to.
+/// The depth has no limit.
 ///
 /// # Errors
 ///

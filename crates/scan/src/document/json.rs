@@ -25,21 +25,21 @@
 //! | `totals`, `errors` | of the whole scan, whatever is shown of it |
 //! | `shared` | stands only where shared blocks count once (`--shared`): how many bytes count at another file, of how many files, and of how many nobody knows |
 //!
-//! `tree` is a flat list, so that no depth can exhaust whoever reads it: each directory before what is
-//! in it, siblings by size and then by name. `parent` is the index of the row of the directory that
-//! holds the entry, or null for a given path, whose `name` is that path. `kind` is `directory`, `file`,
-//! `symlink` or `other`. `entries` is how many there are below it. `error` stands only where the entry,
-//! or a part of a directory, could not be read, and says why. `counted_elsewhere` stands only, as
-//! `true`, at a name of a file whose bytes are counted at another of its names: its own are 0.
-//! `modified` (seconds since 1970), `mode` (type and permissions, as Unix numbers them), `owner` and
-//! `group` stand only where the scan has kept them.
+//! `tree` is a flat list, so that no depth can exhaust whoever reads it: each directory before what
+//! is in it, siblings by size and then by name. `parent` is the index of the row of the directory
+//! that holds the entry, or null for a given path, whose `name` is that path. `kind` is
+//! `directory`, `file`, `symlink` or `other`. `entries` is how many there are below it. `error`
+//! stands only where the entry, or a part of a directory, could not be read, and says why.
+//! `counted_elsewhere` stands only, as `true`, at a name of a file whose bytes are counted at
+//! another of its names: its own are 0. `modified` (seconds since 1970), `mode` (type and
+//! permissions, as Unix numbers them), `owner` and `group` stand only where the scan has kept them.
 //!
-//! `stats` has a row for each worker of the runtime, if the scan has counted them (`poach scan --stats`);
-//! otherwise it is not there. `poach_runtime::WorkerStats` says what each number means.
+//! `stats` has a row for each worker of the runtime, if the scan has counted them (`poach scan
+//! --stats`); otherwise it is not there. `poach_runtime::WorkerStats` says what each number means.
 //!
-//! **Names are lossless.** Where a `path` or `name` is not valid UTF-8 each sequence of bytes that is
-//! none stands as U+FFFD in it, and beside it stands `path_hex` or `name_hex`: all of its bytes, two
-//! hexadecimal digits each. Where that member is absent the string itself is exact.
+//! **Names are lossless.** Where a `path` or `name` is not valid UTF-8 each sequence of bytes that
+//! is none stands as U+FFFD in it, and beside it stands `path_hex` or `name_hex`: all of its bytes,
+//! two hexadecimal digits each. Where that member is absent the string itself is exact.
 
 use std::borrow::Cow;
 use std::cell::RefCell;

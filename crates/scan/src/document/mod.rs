@@ -1,8 +1,8 @@
 //! A finished scan as a document that programs read, written to a writer entry by entry; and two of
 //! the formats read back into a [`Scan`].
 //!
-//! No document is built in memory: what is held beside the tree is the way down to the entry at hand,
-//! with the siblings of each level.
+//! No document is built in memory: what is held beside the tree is the way down to the entry at
+//! hand, with the siblings of each level.
 //!
 //! | format | for | a name that is not UTF-8 |
 //! |---|---|---|
@@ -16,8 +16,8 @@
 //!
 //! Each writer and reader is compiled here, once, and not again for each type of stream.
 //!
-//! Text in any of the first three holds no control character and none that turns writing around: JSON escapes
-//! them, so that a document may be looked at on a terminal.
+//! Text in any of the first three holds no control character and none that turns writing around:
+//! JSON escapes them, so that a document may be looked at on a terminal.
 
 use std::io::{self, Write};
 
@@ -81,8 +81,8 @@ impl Format {
         Format::Html,
     ];
 
-    /// Whether it wants a scan with [`Options::keep_files`](crate::Options::keep_files), and heeds no
-    /// limits of the extent: it holds all of it, and a page the largest.
+    /// Whether it wants a scan with [`Options::keep_files`](crate::Options::keep_files), and heeds
+    /// no limits of the extent: it holds all of it, and a page the largest.
     pub fn is_whole(self) -> bool {
         matches!(self, Format::Ncdu | Format::NcduBinary | Format::Snapshot | Format::Html)
     }
@@ -91,8 +91,8 @@ impl Format {
     ///
     /// # Errors
     ///
-    /// The writer's own; and [`io::ErrorKind::InvalidInput`] if the format [is whole](Self::is_whole) and
-    /// the scan has no files.
+    /// The writer's own; and [`io::ErrorKind::InvalidInput`] if the format [is
+    /// whole](Self::is_whole) and the scan has no files.
     pub fn write(self, scan: &Scan, extent: &Extent, out: &mut impl Write) -> io::Result<()> {
         match self {
             Format::Json => json(scan, extent, out),

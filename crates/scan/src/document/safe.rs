@@ -6,8 +6,8 @@ use serde_json::ser::Formatter;
 
 use crate::report::is_unfit;
 
-/// Writes the part of a string that JSON itself does not ask to be escaped. Control characters of C1,
-/// DEL and what is invisible or turns writing around are escaped all the same.
+/// Writes the part of a string that JSON itself does not ask to be escaped. Control characters of
+/// C1, DEL and what is invisible or turns writing around are escaped all the same.
 fn fragment(out: &mut (impl Write + ?Sized), fragment: &str) -> io::Result<()> {
     if fragment.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
         return out.write_all(fragment.as_bytes());

@@ -65,7 +65,8 @@ impl Candidates {
         self.all.extend(other.all.into_iter().map(moved));
     }
 
-    /// Sorts the candidates into sets of one length each, that of the greatest bound first; forgets files without company.
+    /// Sorts the candidates into sets of one length each, that of the greatest bound first; forgets
+    /// files without company.
     pub(super) fn sets(&mut self, measure: Measure) -> Vec<Set> {
         self.all.sort_unstable_by_key(|file| (Reverse(file.apparent), file.name));
         let mut alone = vec![true; self.all.len()];

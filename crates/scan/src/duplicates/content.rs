@@ -9,8 +9,8 @@ use crate::sys::Sys;
 /// How much of each is read at a time.
 const BLOCK: usize = 256 << 10;
 
-/// Whether two open files hold the same bytes: what to ask before one of them is deleted for the other's sake. Both are read,
-/// but for where both have a hole.
+/// Whether two open files hold the same bytes: what to ask before one of them is deleted for the
+/// other's sake. Both are read, but for where both have a hole.
 ///
 /// # Errors
 ///

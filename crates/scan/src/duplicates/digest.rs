@@ -54,7 +54,8 @@ impl Reader {
         Ok(Digest { hash: hash.finalize().into(), whole: false })
     }
 
-    /// Hashes each block that does not consist of zeros, and where it lies: holes and written zeros are equal.
+    /// Hashes each block that does not consist of zeros, and where it lies: holes and written zeros
+    /// are equal.
     pub(super) fn whole<S: Sys>(
         &mut self,
         sys: &S,
@@ -108,6 +109,7 @@ pub(super) fn changed() -> io::Error {
 
 /// Whether a block consists of zeros.
 fn is_zero(block: &[u8]) -> bool {
-    // Stretch by stretch, so that the compiler compares many at a time and most blocks end at the first.
+    // Stretch by stretch, so that the compiler compares many at a time and most blocks end at the
+    // first.
     block.chunks(512).all(|stretch| stretch.iter().fold(0, |any, byte| any | byte) == 0)
 }

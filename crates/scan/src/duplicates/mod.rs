@@ -1,9 +1,10 @@
 //! Files of equal content: by size, then by a hash of samples, then by a hash of the whole.
 //!
-//! Files are grouped by their length; a file whose length no other has is not opened. Of each of the others a few blocks are
-//! hashed, and of those whose samples agree the whole, with BLAKE3, on the threads of a pool; what is at most one block long
-//! is read once. A file is opened by the directories that lead to it, no link is followed on the way, and it is left out if
-//! it is not the file that was scanned any more.
+//! Files are grouped by their length; a file whose length no other has is not opened. Of each of
+//! the others a few blocks are hashed, and of those whose samples agree the whole, with BLAKE3, on
+//! the threads of a pool; what is at most one block long is read once. A file is opened by the
+//! directories that lead to it, no link is followed on the way, and it is left out if it is not the
+//! file that was scanned any more.
 //!
 //! **Told apart.** Names of one file (hard links) are one file, by device and number. Empty files
 //! are not compared. What a file does not hold on its disk (a hole) is not read, and equals zeros
@@ -11,13 +12,16 @@
 //! shares with others below (reflinks, snapshots) is not freed with it: it is asked about where the
 //! system says so, and each copy has how much of it is shared.
 //!
-//! **In order, as soon as possible.** A set of files of one length can free at most what all but one of them take: this bound
-//! never grows when a set is split. Sets are compared by falling bounds, and a group is told once no unfinished set has a
-//! bound as great as what the group frees. So the groups come largest first, whatever thread found them.
+//! **In order, as soon as possible.** A set of files of one length can free at most what all but
+//! one of them take: this bound never grows when a set is split. Sets are compared by falling
+//! bounds, and a group is told once no unfinished set has a bound as great as what the group frees.
+//! So the groups come largest first, whatever thread found them.
 //!
-//! A hash is not a proof: before a copy is deleted for another's sake, [`same_content`] compares the two byte by byte.
+//! A hash is not a proof: before a copy is deleted for another's sake, [`same_content`] compares
+//! the two byte by byte.
 //!
-//! At a time, each thread has one file open and holds one block; a candidate takes 40 bytes and its name.
+//! At a time, each thread has one file open and holds one block; a candidate takes 40 bytes and its
+//! name.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -50,9 +54,9 @@ pub(crate) use text::write;
 pub struct Group {
     /// The length of each.
     pub apparent_bytes: u64,
-    /// The bytes that are free at least once one of them is left: that which takes the most, and of
-    /// those one that is shared. By bytes on disk, what a copy shares with other files does not
-    /// count.
+    /// The bytes that are free at least once one of them is left: that which takes the most, and
+    /// of those one that is shared. By bytes on disk, what a copy shares with other files does
+    /// not count.
     pub freed_bytes: u64,
     /// The files, by path; at least two.
     pub copies: Vec<Copy>,
@@ -65,8 +69,8 @@ pub struct Copy {
     pub path: Vec<u8>,
     /// The bytes it takes on disk: fewer than its length if it is sparse.
     pub disk_bytes: u64,
-    /// How many of these it shares with other files, or with snapshots; 0 where the system does not
-    /// say.
+    /// How many of these it shares with other files, or with snapshots; 0 where the system does
+    /// not say.
     pub shared_bytes: u64,
 }
 
@@ -241,7 +245,8 @@ impl<S: Sys> Finder<'_, S> {
     /// Compares each set, in a task of its own.
     fn spread(&self, sets: &[Set], all: &[Candidate], news: &mpsc::Sender<News>) {
         poach_runtime::scope(|scope| {
-            // The newest task is the one that a worker takes next, so the set of the greatest bound comes last.
+            // The newest task is the one that a worker takes next, so the set of the greatest bound
+            // comes last.
             for (index, set) in sets.iter().enumerate().rev() {
                 let news = news.clone();
                 scope.spawn(move |_| {
@@ -271,7 +276,8 @@ impl<S: Sys> Finder<'_, S> {
         groups
     }
 
-    /// Hashes files and sorts them by their digests, each file once. What cannot be read is noted and left out.
+    /// Hashes files and sorts them by their digests, each file once. What cannot be read is noted
+    /// and left out.
     fn hash<'c>(&self, files: &[&'c Candidate], part: Part) -> Vec<Hashed<'c>> {
         let hashed = par_map_init(files, Reader::default, |reader, file| {
             if self.control.is_stopped() {

@@ -1,8 +1,8 @@
 //! Who visits which directory, and when: five ways to share one walk among threads.
 //!
 //! An engine knows a `Job`: a task is visited by one worker, and may call a sink with further
-//! tasks. It hands each task to exactly one worker, and returns when all have been visited. It never
-//! looks into a task, so all engines report the same walk.
+//! tasks. It hands each task to exactly one worker, and returns when all have been visited. It
+//! never looks into a task, so all engines report the same walk.
 //!
 //! | engine | file | source |
 //! |---|---|---|
@@ -41,7 +41,8 @@ pub(crate) trait Job: Sync {
 
     /// Visits a task and gives the tasks that come of it to `sink`.
     ///
-    /// The sink is a trait object, called once for each directory, so that a visit is compiled once and not once for each engine.
+    /// The sink is a trait object, called once for each directory, so that a visit is compiled once
+    /// and not once for each engine.
     fn visit(&self, worker: &mut Self::Worker, task: Self::Task, sink: &mut dyn FnMut(Self::Task));
 }
 
@@ -101,7 +102,8 @@ impl FromStr for Engine {
     }
 }
 
-/// Visits `tasks` and all that comes of them, with as many threads as there are workers, which it returns.
+/// Visits `tasks` and all that comes of them, with as many threads as there are workers, which it
+/// returns.
 ///
 /// # Errors
 ///

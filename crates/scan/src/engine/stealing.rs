@@ -4,9 +4,9 @@
 //! **How it ends.** `active` counts the workers that have, or may come to have, a task. A worker
 //! leaves the count only when its own deque is empty, and only its owner fills a deque; a thief
 //! enters the count before it steals. So a task always has a counted worker: the one that holds it,
-//! or the owner of the deque it is in. Hence `active == 0` means that there is no task and, as tasks
-//! come only from tasks, never will be. A thief looks before it enters, so that those who find
-//! nothing write to no shared line.
+//! or the owner of the deque it is in. Hence `active == 0` means that there is no task and, as
+//! tasks come only from tasks, never will be. A thief looks before it enters, so that those who
+//! find nothing write to no shared line.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;

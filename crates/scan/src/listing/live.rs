@@ -1,11 +1,12 @@
 //! What is known of a walk that still runs: its directories, and what they hold so far.
 //!
-//! [`Live`] is told of each entry in the midst of the walk. Each worker adds up the directory that it reads, and hands what it has
-//! on now and then; it never waits for who looks. [`Growing`] takes that in. A directory may be heard of before the one that it
-//! is in, as different workers read them, so sums go upwards as far as the way is known and are carried on once it is.
+//! [`Live`] is told of each entry in the midst of the walk. Each worker adds up the directory that
+//! it reads, and hands what it has on now and then; it never waits for who looks. [`Growing`] takes
+//! that in. A directory may be heard of before the one that it is in, as different workers read
+//! them, so sums go upwards as far as the way is known and are carried on once it is.
 //!
-//! Files with several names (hard links) are told at the end of a walk, so they are missing here; and files have no rows of
-//! their own. The finished scan takes the place of all of this.
+//! Files with several names (hard links) are told at the end of a walk, so they are missing here;
+//! and files have no rows of their own. The finished scan takes the place of all of this.
 
 use std::collections::HashMap;
 use std::mem;
@@ -243,7 +244,8 @@ impl Growing {
         rest.iter().try_fold(root, |above, name| named(&self.all[above].inside, name))
     }
 
-    /// What a directory holds so far: the one that `names` lead to, from a given path on; of no names, everything.
+    /// What a directory holds so far: the one that `names` lead to, from a given path on; of no
+    /// names, everything.
     pub fn sum(&self, names: &[&[u8]]) -> Sums {
         if !names.is_empty() {
             return self.find(names).map(|number| self.all[number].sum).unwrap_or_default();
@@ -258,8 +260,8 @@ impl Growing {
         self.find(names).is_some()
     }
 
-    /// The rows of a directory, in no order: its directories, and one for its files together; of no names, the given paths.
-    /// None, if it is not known.
+    /// The rows of a directory, in no order: its directories, and one for its files together; of no
+    /// names, the given paths. None, if it is not known.
     pub fn rows(&self, names: &[&[u8]], measure: Measure) -> Vec<Row> {
         let (inside, files) = if names.is_empty() {
             (&self.roots[..], Sums::default())

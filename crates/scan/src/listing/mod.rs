@@ -1,5 +1,5 @@
-//! The rows that a browser shows of one directory: of a finished scan, of a walk that still runs, or
-//! of an export that is not read whole.
+//! The rows that a browser shows of one directory: of a finished scan, of a walk that still runs,
+//! or of an export that is not read whole.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -90,8 +90,8 @@ pub fn search(rows: &mut Vec<Row>, text: &str) {
     }
 }
 
-/// Puts rows in order: the largest, the one with the most entries or the newest first, and by name where they are equal. Of equal
-/// names the order stays.
+/// Puts rows in order: the largest, the one with the most entries or the newest first, and by name
+/// where they are equal. Of equal names the order stays.
 pub fn sort(rows: &mut [Row], order: Order, reverse: bool) {
     rows.sort_by(|a, b| {
         let by = match order {

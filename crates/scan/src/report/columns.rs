@@ -1,8 +1,9 @@
 //! How many columns a text takes on a terminal, and texts and lines cut to columns.
 //!
-//! All views measure and cut by these functions alone. Both go by grapheme clusters: a letter with its marks, an emoji with its
-//! variation selector or its skin, a flag. So a text is as wide as the sum of what it can be cut into, and what is cut off is
-//! no part of what stays. Terminals that go by characters instead may show some of them narrower or wider.
+//! All views measure and cut by these functions alone. Both go by grapheme clusters: a letter with
+//! its marks, an emoji with its variation selector or its skin, a flag. So a text is as wide as the
+//! sum of what it can be cut into, and what is cut off is no part of what stays. Terminals that go
+//! by characters instead may show some of them narrower or wider.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -27,9 +28,10 @@ pub fn width(text: &str) -> usize {
     clusters(text).map(|(_, columns)| columns).sum()
 }
 
-/// The grapheme clusters of a text, each with the columns that it takes: 0 to 2 of nearly all. A cluster that takes more, such as a syllable of many
-/// consonants, is told in parts: each of its characters that has columns, with the marks behind it. A control character takes
-/// one column; what was [escaped](super::escape) has none.
+/// The grapheme clusters of a text, each with the columns that it takes: 0 to 2 of nearly all. A
+/// cluster that takes more, such as a syllable of many consonants, is told in parts: each of its
+/// characters that has columns, with the marks behind it. A control character takes one column;
+/// what was [escaped](super::escape) has none.
 ///
 /// ```
 /// use poach_scan::report::clusters;
@@ -78,7 +80,8 @@ fn fitting<'c>(
     fit
 }
 
-/// A writer that cuts lines to so many columns, at their ends. The escape codes of colours take no column, and none is cut off.
+/// A writer that cuts lines to so many columns, at their ends. The escape codes of colours take no
+/// column, and none is cut off.
 pub(crate) struct Fit<W> {
     out: W,
     columns: usize,
@@ -205,7 +208,8 @@ mod tests {
                     continue;
                 };
                 assert!(text.starts_with(start) && text.ends_with(end), "seed {seed}: {cut:?}");
-                // Neither end has room for one part more. What is left of a cluster that was told in parts may be narrower.
+                // Neither end has room for one part more. What is left of a cluster that was told
+                // in parts may be narrower.
                 let columns_of =
                     |parts: &[(&str, usize)]| parts.iter().map(|part| part.1).sum::<usize>();
                 let mut at = start.len();

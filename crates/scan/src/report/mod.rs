@@ -63,8 +63,8 @@ pub struct Extent {
     pub reverse: bool,
 }
 
-/// What the entries of a directory, or the given paths in a report, are ordered by. Which of them are shown does not
-/// depend on it.
+/// What the entries of a directory, or the given paths in a report, are ordered by. Which of them
+/// are shown does not depend on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -142,12 +142,12 @@ impl Hidden {
     }
 }
 
-/// The entries to show, each directory before what is in it, siblings by size and then by name; and the
-/// given paths that are left out.
+/// The entries to show, each directory before what is in it, siblings by size and then by name; and
+/// the given paths that are left out.
 ///
-/// A directory is at least as large as all that is in it, so the largest entries form a tree and are
-/// found from the top: time n log n in what the shown directories hold, whatever lies below them. Memory: of each shown
-/// directory as many entries as may be shown, however many it holds.
+/// A directory is at least as large as all that is in it, so the largest entries form a tree and
+/// are found from the top: time n log n in what the shown directories hold, whatever lies below
+/// them. Memory: of each shown directory as many entries as may be shown, however many it holds.
 pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden) {
     let selects = scan.options.choice.as_ref().is_some_and(|choice| choice.selects());
     let mut found: Vec<Row<'t>> = Vec::new();
@@ -189,8 +189,9 @@ pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden
     (in_order(found, extent), left_out)
 }
 
-/// What is in a directory, the largest first and then by name, so much of it as there is room for; `hidden` counts all of it.
-/// `selects`: directories in which nothing was selected would hide those that hold something.
+/// What is in a directory, the largest first and then by name, so much of it as there is room for;
+/// `hidden` counts all of it. `selects`: directories in which nothing was selected would hide those
+/// that hold something.
 fn largest<'t>(
     directory: &Node<'t>,
     extent: &Extent,

@@ -12,10 +12,11 @@ mod tree;
 /// What the text is written for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Look {
-    /// Columns. Every line is cut to fit, in its names as far as there is a choice: on less than 40 columns, at its end;
-    /// [`usize::MAX`] cuts none.
+    /// Columns. Every line is cut to fit, in its names as far as there is a choice: on less than
+    /// 40 columns, at its end; [`usize::MAX`] cuts none.
     pub width: usize,
-    /// Lines, if there is a limit: where [`Extent::top`] says nothing, as many entries are shown as fit.
+    /// Lines, if there is a limit: where [`Extent::top`] says nothing, as many entries are shown
+    /// as fit.
     pub height: Option<usize>,
     /// Whether to colour it with ANSI escape codes.
     pub colour: bool,

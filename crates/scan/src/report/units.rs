@@ -13,7 +13,8 @@ pub enum Units {
 }
 
 impl Units {
-    /// A number of bytes, to three digits or more but where they are plain: `1.00 KiB`, `1.02 kB`, `1,024 B`.
+    /// A number of bytes, to three digits or more but where they are plain: `1.00 KiB`, `1.02 kB`,
+    /// `1,024 B`.
     pub fn show(self, number: u64) -> String {
         match self {
             Units::Binary => bytes(number),

@@ -74,7 +74,8 @@ impl Sum {
 }
 
 impl Section {
-    /// The report on groups of equal files, which are put in its order: the first of them have rows, and all of them count.
+    /// The report on groups of equal files, which are put in its order: the first of them have
+    /// rows, and all of them count.
     pub fn of_groups(groups: &mut [Group], top: Option<usize>) -> Section {
         groups.sort_by(|a, b| b.rank().cmp(&a.rank()));
         let (mut rows, mut sum, limit) = (Vec::new(), Sum::default(), top.unwrap_or(usize::MAX));

@@ -15,8 +15,8 @@ use crate::visit::Seen;
 /// The longest end of a name that counts as an extension.
 const LONGEST: usize = 16;
 
-/// The extension of a name in lower case, without its dot; empty if it has none, as `.profile`, `a.` and
-/// names whose last dot stands before a space or a very long end.
+/// The extension of a name in lower case, without its dot; empty if it has none, as `.profile`,
+/// `a.` and names whose last dot stands before a space or a very long end.
 fn extension(name: &[u8]) -> Vec<u8> {
     let Some(dot) = name.iter().rposition(|&byte| byte == b'.') else { return Vec::new() };
     let end = &name[dot + 1..];

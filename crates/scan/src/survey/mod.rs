@@ -1,7 +1,8 @@
 //! Reports on a walk: what is largest, newest, empty, whose it is, what is there twice.
 //!
-//! One file a report. Most are a `Collector`: each worker has one, which is told of each entry during the walk, and in
-//! the end they are merged. The others read the finished tree. Any number of them share one walk:
+//! One file a report. Most are a `Collector`: each worker has one, which is told of each entry
+//! during the walk, and in the end they are merged. The others read the finished tree. Any number
+//! of them share one walk:
 //!
 //! ```
 //! use poach_scan::survey::{Report, Settings, Survey};
@@ -15,8 +16,8 @@
 //! # Ok::<(), poach_scan::Error>(())
 //! ```
 //!
-//! A file that has several names is listed once, at the name that bears its size. Which of several entries that are equal in
-//! what a report ranks by, and in name, are left out is not determined.
+//! A file that has several names is listed once, at the name that bears its size. Which of several
+//! entries that are equal in what a report ranks by, and in name, are left out is not determined.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -219,7 +220,8 @@ struct Sources<'a> {
     settings: &'a Settings,
     /// Whether a path, links followed, leads to something.
     leads: &'a dyn Fn(&[u8]) -> bool,
-    /// Finds equal files among candidates, and gives each group on, with a way to tell it to whoever listens.
+    /// Finds equal files among candidates, and gives each group on, with a way to tell it to
+    /// whoever listens.
     compare: &'a Compare<'a>,
 }
 
@@ -231,7 +233,8 @@ type Take<'a> = dyn FnMut(Group, &mut dyn FnMut(&Group)) + 'a;
 /// What is told of reports as they are made.
 #[derive(Clone, Copy, Debug)]
 pub enum Told<'a> {
-    /// Files of equal content, before the report on them is finished: the group that frees the most first.
+    /// Files of equal content, before the report on them is finished: the group that frees the most
+    /// first.
     Group(&'a Group),
     /// A finished report. The one on duplicates holds the groups that were told, too.
     Section(&'a Section),
@@ -264,8 +267,9 @@ impl Survey {
         Survey { reports: reports.to_vec(), settings }
     }
 
-    /// What the walk of a finished scan would have collected: for one that was [changed](Scan::renew), or read from a document.
-    /// Right only if it has kept its files, and for times and owners its facts. Linear in the entries.
+    /// What the walk of a finished scan would have collected: for one that was
+    /// [changed](Scan::renew), or read from a document. Right only if it has kept its files,
+    /// and for times and owners its facts. Linear in the entries.
     pub fn collect(&self, scan: &Scan) -> Vec<Collected> {
         let mut part = self.part();
         scan.tree.each_entry(|seen| self.entry(&mut part, seen));
@@ -315,7 +319,8 @@ impl Survey {
         Ok(sections)
     }
 
-    /// Makes the reports, in the order they were asked for, and tells of each, and of groups of equal files, at once.
+    /// Makes the reports, in the order they were asked for, and tells of each, and of groups of
+    /// equal files, at once.
     ///
     /// # Errors
     ///

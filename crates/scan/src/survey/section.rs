@@ -22,8 +22,8 @@ pub struct Section {
     pub rows: Vec<Vec<Cell>>,
     /// How many rows there would be beside these.
     pub left_out: u64,
-    /// Bytes on disk and lengths of all that the report is of, those left out included, if it adds them up; of duplicates,
-    /// what is freed.
+    /// Bytes on disk and lengths of all that the report is of, those left out included, if it adds
+    /// them up; of duplicates, what is freed.
     pub totals: Option<[Cell; 2]>,
     /// Of duplicates: how many files can go.
     pub(super) files: u64,
@@ -135,7 +135,8 @@ fn text_to(sections: &[Section], look: Look, out: &mut dyn Write) -> io::Result<
     Ok(())
 }
 
-/// Writes reports as [`text`] does, as they are told: groups of equal files each by itself, in the place of their table.
+/// Writes reports as [`text`] does, as they are told: groups of equal files each by itself, in the
+/// place of their table.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Text {
     look: Look,
@@ -256,9 +257,10 @@ impl Section {
 const SCHEMA: u32 = 1;
 
 /// Writes reports as one JSON document, and a newline:
-/// `{"schema": 1, "interrupted": false, "errors": [{"path": "a", "message": "why"}], "reports": {"largest-files": {"rows": [{"disk_bytes": 1, ..}], "left_out": 0}, ..}}`.
-/// A path that is not UTF-8 has its bytes beside it, in hexadecimal, as `path_hex`. `made` has all errors, of the walk and of the
-/// comparison, and says whether either was interrupted.
+/// `{"schema": 1, "interrupted": false, "errors": [{"path": "a", "message": "why"}], "reports":
+/// {"largest-files": {"rows": [{"disk_bytes": 1, ..}], "left_out": 0}, ..}}`. A path that is not
+/// UTF-8 has its bytes beside it, in hexadecimal, as `path_hex`. `made` has all errors, of the walk
+/// and of the comparison, and says whether either was interrupted.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
-//! Reports that are sums by a key, of entries that somebody else's walk tells: of many machines, say. Parts of them can be sent, and
-//! added up.
+//! Reports that are sums by a key, of entries that somebody else's walk tells: of many machines,
+//! say. Parts of them can be sent, and added up.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,7 +35,8 @@ impl Tallies {
     pub const REPORTS: [Report; 4] =
         [Report::ByAge, Report::Extensions, Report::Types, Report::Owners];
 
-    /// Of nothing yet; ages are counted to `now`, in seconds since 1970. Parts that are to be merged need the same.
+    /// Of nothing yet; ages are counted to `now`, in seconds since 1970. Parts that are to be
+    /// merged need the same.
     pub fn new(now: i64) -> Tallies {
         Tallies {
             ages: Ages::to(now),
@@ -44,7 +45,8 @@ impl Tallies {
         }
     }
 
-    /// Counts an entry. A file of several names is counted at each, and its size at the one that `bears` it.
+    /// Counts an entry. A file of several names is counted at each, and its size at the one that
+    /// `bears` it.
     pub fn count(&mut self, name: &[u8], meta: &Meta, bears: bool) {
         self.ages.count(meta, bears);
         self.extensions.count(name, meta, bears);

@@ -1,5 +1,6 @@
-//! What a scan allocates for an entry, at its peak: the tree, while it grows and is built, and the report. The engine is the
-//! sequential one, which runs on the thread that asks, so that other tests beside it do not count.
+//! What a scan allocates for an entry, at its peak: the tree, while it grows and is built, and the
+//! report. The engine is the sequential one, which runs on the thread that asks, so that other
+//! tests beside it do not count.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -12,8 +13,8 @@ use super::{Found, Kind, Meta, Sys};
 use crate::report::{Extent, Look, text};
 use crate::{Control, Engine, Options, scan_on};
 
-/// The system's allocator, which counts what each thread has allocated, and the most that it had. A block that grows counts as
-/// moved by the system's page tables, as large blocks are.
+/// The system's allocator, which counts what each thread has allocated, and the most that it had. A
+/// block that grows counts as moved by the system's page tables, as large blocks are.
 struct Counting;
 
 thread_local! {
@@ -51,7 +52,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Files of one directory. With the NUL at its end each name takes 9 bytes. As many as fill vectors that double.
+/// Files of one directory. With the NUL at its end each name takes 9 bytes. As many as fill vectors
+/// that double.
 const FILES: u32 = 1 << 16;
 const NAME: usize = 9;
 

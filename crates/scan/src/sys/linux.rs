@@ -182,8 +182,9 @@ impl Sys for Linux {
     }
 
     fn is_pseudo(&self, directory: &OwnedFd) -> bool {
-        // statfs(2) and the kernel's magic.h: proc, sysfs, devpts, cgroup, cgroup2, debugfs, tracefs, securityfs, pstore, bpf,
-        // configfs, fusectl, mqueue, hugetlbfs, binfmt_misc, efivarfs, selinuxfs, nsfs.
+        // statfs(2) and the kernel's magic.h: proc, sysfs, devpts, cgroup, cgroup2, debugfs,
+        // tracefs, securityfs, pstore, bpf, configfs, fusectl, mqueue, hugetlbfs,
+        // binfmt_misc, efivarfs, selinuxfs, nsfs.
         const PSEUDO: [i64; 18] = [
             0x9fa0,
             0x6265_6572,

@@ -75,9 +75,11 @@ pub struct Meta {
     pub disk: u64,
     /// When its content was last changed, in seconds since 1970; 0 where the system does not say.
     pub modified: i64,
-    /// When it was last read, in seconds since 1970; 0 where the system does not say, and on Windows.
+    /// When it was last read, in seconds since 1970; 0 where the system does not say, and on
+    /// Windows.
     pub accessed: i64,
-    /// When it, its owner or its mode was last changed, in seconds since 1970; 0 where the system does not say, and on Windows.
+    /// When it, its owner or its mode was last changed, in seconds since 1970; 0 where the system
+    /// does not say, and on Windows.
     pub changed: i64,
     /// Its type and permissions, as Unix numbers them; 0 where the system does not say.
     pub mode: u32,
@@ -229,7 +231,8 @@ pub trait Sys: Sync {
         each: &mut impl FnMut(&Self::Found<'_>) -> ControlFlow<()>,
     ) -> io::Result<()>;
 
-    /// The beginning of the regular file `name` in a directory, at most `most` bytes. Nothing is followed.
+    /// The beginning of the regular file `name` in a directory, at most `most` bytes. Nothing is
+    /// followed.
     ///
     /// # Errors
     ///
@@ -249,8 +252,9 @@ pub trait Sys: Sync {
         Ok(text)
     }
 
-    /// Opens the regular file `name` of a directory to be read, and says what it is. Nothing is followed, and nobody is
-    /// waited for: what opens may be no regular file, as the answer says then.
+    /// Opens the regular file `name` of a directory to be read, and says what it is. Nothing is
+    /// followed, and nobody is waited for: what opens may be no regular file, as the answer
+    /// says then.
     ///
     /// # Errors
     ///
@@ -260,8 +264,8 @@ pub trait Sys: Sync {
         Err(io::ErrorKind::Unsupported.into())
     }
 
-    /// The next stretch of a file, at or after an offset, that may hold anything but zeros; what lies before it is a hole.
-    /// A stretch may reach beyond the file's end.
+    /// The next stretch of a file, at or after an offset, that may hold anything but zeros; what
+    /// lies before it is a hole. A stretch may reach beyond the file's end.
     ///
     /// # Errors
     ///
@@ -307,7 +311,8 @@ pub trait Sys: Sync {
         false
     }
 
-    /// [`is_pseudo`](Self::is_pseudo) of the directory `name` of a directory, which need not be readable.
+    /// [`is_pseudo`](Self::is_pseudo) of the directory `name` of a directory, which need not be
+    /// readable.
     fn is_pseudo_in(&self, parent: &Self::Directory, name: &CStr) -> bool {
         let _ = (parent, name);
         false
@@ -319,8 +324,8 @@ pub trait Sys: Sync {
         Vec::new()
     }
 
-    /// What the calling thread has spent; nothing, where the system does not say. It is asked about now and then, to learn
-    /// whether a walk waits for its disk.
+    /// What the calling thread has spent; nothing, where the system does not say. It is asked about
+    /// now and then, to learn whether a walk waits for its disk.
     fn spent(&self) -> Option<Spent> {
         None
     }

@@ -1,16 +1,20 @@
 //! Windows: directories by handle, with hard links, compressed sizes and paths of any length.
 //!
-//! A directory is listed by `GetFileInformationByHandleEx`, which tells the name, kind, length, allocated bytes and time of each
-//! entry. It does not tell how many names a file has, and for a file with several names its sizes may be out of date. So each
-//! file is opened for its attributes alone and asked. A file that cannot be opened counts with what the listing says.
+//! A directory is listed by `GetFileInformationByHandleEx`, which tells the name, kind, length,
+//! allocated bytes and time of each entry. It does not tell how many names a file has, and for a
+//! file with several names its sizes may be out of date. So each file is opened for its attributes
+//! alone and asked. A file that cannot be opened counts with what the listing says.
 //!
-//! An entry is opened by its name in an open directory (`NtCreateFile`), so no path is built and no depth is too deep.
+//! An entry is opened by its name in an open directory (`NtCreateFile`), so no path is built and no
+//! depth is too deep.
 //!
-//! **Reparse points.** Where the tag says that an entry stands for another one (a symbolic link, a junction, the mount point of a
-//! volume), it is a link, which is not followed. An entry with any other tag (a file kept in a cloud, a deduplicated one) is
-//! the file or directory that it looks like, and looking at it fetches nothing. Wine gives a symbolic link to a directory a reparse
-//! point without a tag: it is a link, too. Only a listing says so: Wine follows the link wherever it is opened. A symbolic link to a
-//! file is, under Wine, that file, and a broken one is not listed.
+//! **Reparse points.** Where the tag says that an entry stands for another one (a symbolic link, a
+//! junction, the mount point of a volume), it is a link, which is not followed. An entry with any
+//! other tag (a file kept in a cloud, a deduplicated one) is the file or directory that it looks
+//! like, and looking at it fetches nothing. Wine gives a symbolic link to a directory a reparse
+//! point without a tag: it is a link, too. Only a listing says so: Wine follows the link wherever
+//! it is opened. A symbolic link to a file is, under Wine, that file, and a broken one is not
+//! listed.
 
 use std::ffi::CStr;
 use std::fs::{File, OpenOptions};
@@ -217,7 +221,8 @@ impl Sys for Windows {
             match ask(directory.handle.as_handle(), class, &mut buffer.words) {
                 Ok(()) => {}
                 Err(error) if is(&error, ERROR_NO_MORE_FILES) => return Ok(()),
-                // The root of a volume that holds nothing has not even the entries of itself and its parent.
+                // The root of a volume that holds nothing has not even the entries of itself and
+                // its parent.
                 Err(error)
                     if class == FileIdBothDirectoryRestartInfo
                         && is(&error, ERROR_FILE_NOT_FOUND) =>

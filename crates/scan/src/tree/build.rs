@@ -36,7 +36,8 @@ pub(crate) struct Alias {
     pub(crate) root: usize,
 }
 
-/// A given path, or a directory that other paths lead to as well: its entry, and its listing or [`Id::NONE`].
+/// A given path, or a directory that other paths lead to as well: its entry, and its listing or
+/// [`Id::NONE`].
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Root {
     pub(crate) entry: Id,
@@ -200,8 +201,8 @@ fn graft(tree: &mut Tree, roots: &[Root], aliases: &mut [Alias]) -> Vec<bool> {
     outermost
 }
 
-/// Gives the size of each file that has several names to the first of those that were found, and tells the directory that this
-/// name is in.
+/// Gives the size of each file that has several names to the first of those that were found, and
+/// tells the directory that this name is in.
 pub(super) fn settle(
     tree: &mut Tree,
     links: &mut [HardLink],

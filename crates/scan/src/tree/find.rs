@@ -27,9 +27,9 @@ impl<'t> Level<'_, 't> {
 }
 
 impl Tree {
-    /// The entry at the end of each of several ways, as [`find`](Self::find) has it. Sorts the ways,
-    /// and is linear in what the directories on them hold: each directory is gone through at most
-    /// twice.
+    /// The entry at the end of each of several ways, as [`find`](Self::find) has it. Sorts the
+    /// ways, and is linear in what the directories on them hold: each directory is gone through
+    /// at most twice.
     pub fn find_each<'n, N: AsRef<[u8]> + 'n>(
         &self,
         ways: impl IntoIterator<Item = &'n [N]>,

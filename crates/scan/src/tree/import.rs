@@ -1,18 +1,20 @@
 //! A tree from entries that come depth first, as documents hold them.
 //!
-//! A [`Tree`] wants the entries of a directory side by side, and a document has those of its directories
-//! between them. So the entries of each directory that has begun wait until it ends: as many as lie
-//! beside the way down to the entry at hand.
+//! A [`Tree`] wants the entries of a directory side by side, and a document has those of its
+//! directories between them. So the entries of each directory that has begun wait until it ends: as
+//! many as lie beside the way down to the entry at hand.
 
 use super::{Arena, Entry, Facts, HardLink, Id, Link, Listing, Root, build};
 use crate::sys::{Kind, Meta};
 use crate::{Failure, Options, Scan, Totals};
 
-/// The longest name of an entry that is no given path. Systems have names of some hundred bytes, and they are compared.
+/// The longest name of an entry that is no given path. Systems have names of some hundred bytes,
+/// and they are compared.
 const LONGEST_NAME: usize = u16::MAX as usize;
 
-/// So many bytes the paths of failures may take. Beyond, they are in proportion to the entries: each is a whole path, so in a
-/// deep tree a document of some kilobytes would take gigabytes otherwise.
+/// So many bytes the paths of failures may take. Beyond, they are in proportion to the entries:
+/// each is a whole path, so in a deep tree a document of some kilobytes would take gigabytes
+/// otherwise.
 const FREE_PATHS: u64 = 64 << 20;
 
 /// Takes entries in, and gives the scan that they make.
@@ -168,7 +170,8 @@ impl Importer {
         Ok(())
     }
 
-    /// Keeps the facts of the entry that is about to wait. Those before the first that has any have none.
+    /// Keeps the facts of the entry that is about to wait. Those before the first that has any have
+    /// none.
     fn keep_facts(&mut self, facts: Option<Facts>) {
         if facts.is_some() && !self.has_facts {
             self.has_facts = true;
@@ -188,7 +191,8 @@ impl Importer {
         (listing.first, listing.kept) = (first, kept);
     }
 
-    /// Gives the entries of the last directory their places: its listing, the first of them, and how many.
+    /// Gives the entries of the last directory their places: its listing, the first of them, and
+    /// how many.
     fn settle(&mut self) -> (usize, usize, u32) {
         let Open { listing, waiting, notes, .. } = self.open.pop().expect("as the caller says");
         let first = self.arena.entries.len();
@@ -212,7 +216,8 @@ impl Importer {
         (listing, first, (self.arena.entries.len() - first) as u32)
     }
 
-    /// The scan that was taken in. What a document does not tell is left as [`Scan::default`] has it.
+    /// The scan that was taken in. What a document does not tell is left as [`Scan::default`] has
+    /// it.
     ///
     /// # Panics
     ///

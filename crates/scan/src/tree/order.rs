@@ -1,8 +1,9 @@
 //! Which of two paths comes first: by their names, from the given path on, as bytes.
 //!
-//! Few paths are compared by climbing from both to the given path. Where these climbs have taken more steps than the tree has
-//! directories, each directory gets its depth and a jump to one further up (Myers, "An applicative random-access stack", 1983),
-//! by which two paths are compared in logarithmic time: a document may hold very many names of files at very great depth.
+//! Few paths are compared by climbing from both to the given path. Where these climbs have taken
+//! more steps than the tree has directories, each directory gets its depth and a jump to one
+//! further up (Myers, "An applicative random-access stack", 1983), by which two paths are compared
+//! in logarithmic time: a document may hold very many names of files at very great depth.
 
 use std::cmp::Ordering;
 use std::ffi::CStr;

@@ -1,10 +1,12 @@
-//! Changing a finished scan in one place: a fresh scan of a directory takes the place of what was known of it, and an entry is
-//! taken out. The sums of the directories above, the totals and the names that bear the size of a file with several
-//! (hard links) are those that a new walk would find.
+//! Changing a finished scan in one place: a fresh scan of a directory takes the place of what was
+//! known of it, and an entry is taken out. The sums of the directories above, the totals and the
+//! names that bear the size of a file with several (hard links) are those that a new walk would
+//! find.
 //!
-//! What a directory is by itself, its own size and time, changes with what is in it: [`Scan::renew_own`]. What is known of the rest
-//! stays: a file outside of the directory that had one name when it was scanned, and has a second one in
-//! the directory now, counts twice until the next walk.
+//! What a directory is by itself, its own size and time, changes with what is in it:
+//! [`Scan::renew_own`]. What is known of the rest stays: a file outside of the directory that had
+//! one name when it was scanned, and has a second one in the directory now, counts twice until the
+//! next walk.
 //!
 //! What was replaced stays in its arena, unreachable, until the scan is dropped.
 
@@ -36,9 +38,10 @@ pub enum RenewError {
 }
 
 impl Scan {
-    /// Puts a scan of one directory in the place of what was known of that directory: `names` lead there, from the given path on.
-    /// `fresh` must have kept files, and facts if this scan has. Where `fresh` found nothing at all, the directory is
-    /// [forgotten](Self::forget). Linear in what the directory held and in the names of files that have several.
+    /// Puts a scan of one directory in the place of what was known of that directory: `names` lead
+    /// there, from the given path on. `fresh` must have kept files, and facts if this scan has.
+    /// Where `fresh` found nothing at all, the directory is [forgotten](Self::forget). Linear
+    /// in what the directory held and in the names of files that have several.
     ///
     /// # Errors
     ///
@@ -65,8 +68,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Takes an entry out, with all that is in it: it was deleted or moved. A given path stays. Linear in what goes and in the
-    /// names of files that have several.
+    /// Takes an entry out, with all that is in it: it was deleted or moved. A given path stays.
+    /// Linear in what goes and in the names of files that have several.
     ///
     /// # Errors
     ///
@@ -75,8 +78,9 @@ impl Scan {
         self.forget_all([names])
     }
 
-    /// [Forgets](Self::forget) many entries. Linear in them, in what goes, in what the directories on the ways to them hold, and in the
-    /// names of files that have several; but for the order that the ways are put in.
+    /// [Forgets](Self::forget) many entries. Linear in them, in what goes, in what the directories
+    /// on the ways to them hold, and in the names of files that have several; but for the order
+    /// that the ways are put in.
     ///
     /// # Errors
     ///
@@ -105,8 +109,8 @@ impl Scan {
         Ok(())
     }
 
-    /// Takes over what a directory is by itself: its own size, time and owner, as they have changed with what is in it. Linear in
-    /// what is in it, without what lies deeper.
+    /// Takes over what a directory is by itself: its own size, time and owner, as they have changed
+    /// with what is in it. Linear in what is in it, without what lies deeper.
     ///
     /// # Errors
     ///
@@ -267,8 +271,9 @@ impl Tree {
         Some(went)
     }
 
-    /// Takes entries out of their directories and of the sums, while no file that has several names is in them; marks what they held
-    /// as gone, counts it, and drops its names of such files. None of them lies in another.
+    /// Takes entries out of their directories and of the sums, while no file that has several names
+    /// is in them; marks what they held as gone, counts it, and drops its names of such files.
+    /// None of them lies in another.
     fn bury(&mut self, places: &[Place], links: &mut Vec<HardLink>) -> Totals {
         let mut went = Totals::default();
         let mut waiting = Vec::new();
@@ -342,7 +347,8 @@ impl Tree {
         }
     }
 
-    /// Takes the sizes of files that have several names out of the sums, and hands their names over.
+    /// Takes the sizes of files that have several names out of the sums, and hands their names
+    /// over.
     fn lift_links(&mut self) -> Vec<HardLink> {
         let links = std::mem::take(&mut self.links);
         for link in &links {

@@ -6,8 +6,9 @@ use crate::sys::Meta;
 use crate::visit::{Seen, Within};
 
 impl Tree {
-    /// Tells of each entry, a directory before what is in it. Right only if the tree holds every file. What the tree does not
-    /// keep (times and owners without [`Options::keep_facts`](crate::Options), device and number of a file that has one name)
+    /// Tells of each entry, a directory before what is in it. Right only if the tree holds every
+    /// file. What the tree does not keep (times and owners without
+    /// [`Options::keep_facts`](crate::Options), device and number of a file that has one name)
     /// is 0.
     pub(crate) fn each_entry(&self, mut tell: impl FnMut(&Seen<'_>)) {
         let mut waiting: Vec<(Node<'_>, Id, u32)> =

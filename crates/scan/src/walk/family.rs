@@ -1,13 +1,14 @@
 //! Which directories are held open, for whom, and how long.
 //!
 //! A directory is opened relative to its parent, so the parent stays open until the last
-//! of its directories has been opened: a [`Family`] owns the handle and each [`Task`] owns a share of
-//! the family. Depth first that is a few handles; in a wide and deep tree it may be many. So each
-//! worker may have only so many families open; beyond that a family has no handle, and its children
-//! are opened by walking down from the root along the [`Link`]s, which cost memory but no handle.
-//! Each step of that holds two handles at most. Where the system refuses even these, the task is set
-//! aside and [`run`](super::run) visits it when all others are done and nothing else is open; only if it is
-//! refused then is it an error. So a walk loses nothing as long as it can have three handles.
+//! of its directories has been opened: a [`Family`] owns the handle and each [`Task`] owns a share
+//! of the family. Depth first that is a few handles; in a wide and deep tree it may be many. So
+//! each worker may have only so many families open; beyond that a family has no handle, and its
+//! children are opened by walking down from the root along the [`Link`]s, which cost memory but no
+//! handle. Each step of that holds two handles at most. Where the system refuses even these, the
+//! task is set aside and [`run`](super::run) visits it when all others are done and nothing else is
+//! open; only if it is refused then is it an error. So a walk loses nothing as long as it can have
+//! three handles.
 
 use std::ffi::CStr;
 use std::io;
@@ -119,8 +120,8 @@ impl<'a, S: Sys> Task<'a, S> {
         }
     }
 
-    /// Whether the tree has no entry for it: what it holds is added to the nearest directory that has one, its
-    /// [`parent`](Self::parent).
+    /// Whether the tree has no entry for it: what it holds is added to the nearest directory that
+    /// has one, its [`parent`](Self::parent).
     #[inline]
     pub(super) fn is_summed(&self) -> bool {
         self.entry == Id::NONE
@@ -143,8 +144,8 @@ impl<'a, S: Sys> Task<'a, S> {
         Task { family, at: self.at, entry: self.entry }
     }
 
-    /// Gives `sink` a task for each of some directories of this one, whose names are in `names` from
-    /// these offsets on. Leaves both empty.
+    /// Gives `sink` a task for each of some directories of this one, whose names are in `names`
+    /// from these offsets on. Leaves both empty.
     #[inline]
     pub(super) fn hand_on(
         &self,
@@ -238,7 +239,8 @@ impl Handles {
         Handles { held, total, limit, alone: AtomicBool::new(false) }
     }
 
-    /// Shares the handles among so many workers. What others hold then they keep, so for a time there may be twice as many.
+    /// Shares the handles among so many workers. What others hold then they keep, so for a time
+    /// there may be twice as many.
     pub(super) fn share_among(&self, workers: usize) {
         // Relaxed: the workers have been joined, and the next ones are yet to start.
         self.limit.store(self.total / workers, Ordering::Relaxed);

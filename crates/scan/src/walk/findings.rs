@@ -19,7 +19,8 @@ pub(crate) struct Failure {
     pub(crate) path: Option<Vec<u8>>,
 }
 
-/// What a directory of the tree holds beside its entries: what was found when there was no memory for more.
+/// What a directory of the tree holds beside its entries: what was found when there was no memory
+/// for more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Summed {
     pub(crate) apparent: u64,

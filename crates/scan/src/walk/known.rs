@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The roots, the mounts that other paths lead to as well, and the directories of files given by path; by
-/// device and inode. The roots come first and a mount that is a root is that root.
+/// The roots, the mounts that other paths lead to as well, and the directories of files given by
+/// path; by device and inode. The roots come first and a mount that is a root is that root.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     numbers: HashMap<(u64, u64), usize>,
@@ -59,8 +59,8 @@ impl Known {
         match known.mount {
             false if root => Claim::None,
             false => Claim::Elsewhere(number),
-            // Relaxed: one of those that ask gets `false`; what it reads is published by the joining
-            // of the workers.
+            // Relaxed: one of those that ask gets `false`; what it reads is published by the
+            // joining of the workers.
             true if known.found.swap(true, Ordering::Relaxed) => Claim::Elsewhere(number),
             true => Claim::Here(number),
         }

@@ -1,8 +1,10 @@
 //! A walk from its roots to its end: which workers visit, in which order of phases.
 //!
 //! 1. The engine visits the roots and all below, with one worker for each processor.
-//! 2. Where another [number of workers](super::WorkerCount) is wanted, these go on with what was put back.
-//! 3. What could not be opened for want of descriptors is visited by one worker, when nothing else is open.
+//! 2. Where another [number of workers](super::WorkerCount) is wanted, these go on with what was
+//!    put back.
+//! 3. What could not be opened for want of descriptors is visited by one worker, when nothing else
+//!    is open.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -1,4 +1,5 @@
-//! Directories that cannot be opened: set aside, left out, or counted by what their parents know of them.
+//! Directories that cannot be opened: set aside, left out, or counted by what their parents know of
+//! them.
 
 use std::io;
 use std::sync::PoisonError;

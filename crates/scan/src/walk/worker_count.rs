@@ -1,20 +1,24 @@
 //! How many workers a walk has: one for each processor, and more while they wait for a disk.
 //!
-//! A worker that reads a directory which is not in the kernel's caches sleeps until the disk has answered. A disk answers many
-//! requests at once sooner than one after another, and the processors are idle meanwhile. So each worker measures some of
-//! its visits: for how long it was blocked, and for how long it computed. `p` processors are kept busy by
-//! `p * (blocked + computed) / computed` workers. If that is twice as many as there are, the walk gets its most workers at once; if a
-//! quarter of those that it has would do, or one for each processor, it keeps that many. To change their number the walk is
-//! regrouped: each worker puts back the directories that come to it, the engine ends, and begins anew with the other number. From
-//! warm caches no worker is ever blocked, so there the walk keeps the workers it began with, and one that was cold gives the
-//! additional threads back.
+//! A worker that reads a directory which is not in the kernel's caches sleeps until the disk has
+//! answered. A disk answers many requests at once sooner than one after another, and the processors
+//! are idle meanwhile. So each worker measures some of its visits: for how long it was blocked, and
+//! for how long it computed. `p` processors are kept busy by `p * (blocked + computed) / computed`
+//! workers. If that is twice as many as there are, the walk gets its most workers at once; if a
+//! quarter of those that it has would do, or one for each processor, it keeps that many. To change
+//! their number the walk is regrouped: each worker puts back the directories that come to it, the
+//! engine ends, and begins anew with the other number. From warm caches no worker is ever blocked,
+//! so there the walk keeps the workers it began with, and one that was cold gives the additional
+//! threads back.
 //!
-//! More come sooner than they go, since a mistake costs less so: a worker too many sleeps, and one too few leaves the disk idle. A few visits
-//! tell that the disk is asked at all. That it no longer is takes more of them, because what is read lies in parts: while one part is in the
+//! More come sooner than they go, since a mistake costs less so: a worker too many sleeps, and one
+//! too few leaves the disk idle. A few visits tell that the disk is asked at all. That it no longer
+//! is takes more of them, because what is read lies in parts: while one part is in the
 //! kernel's caches, the next is not. Each regrouping waits for the longest visit under way.
 //!
-//! Being blocked is told from waiting for a processor that another program has: only where the thread gave up its
-//! processor of its own accord ([`Spent::waits`]) does the time count as blocked.
+//! Being blocked is told from waiting for a processor that another program has: only where the
+//! thread gave up its processor of its own accord ([`Spent::waits`]) does the time count as
+//! blocked.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
@@ -27,7 +31,8 @@ const MOST: usize = 16;
 /// How many directories each worker is to be able to hold open.
 const HANDLES: usize = 4;
 
-/// How many visits are measured before the number of workers is reconsidered: while there is one for each processor, and while there are more.
+/// How many visits are measured before the number of workers is reconsidered: while there is one
+/// for each processor, and while there are more.
 const MEASURED: u64 = 16;
 const MEASURED_OF_MORE: u64 = 64;
 
@@ -49,7 +54,8 @@ pub(crate) struct WorkerCount {
     wanted: AtomicUsize,
     /// Whether each worker is to put back what comes to it.
     regroup: AtomicBool,
-    /// Whether the number is to stay, because the system refuses more threads or the rest is one worker's.
+    /// Whether the number is to stay, because the system refuses more threads or the rest is one
+    /// worker's.
     settled: AtomicBool,
     measured: AtomicU64,
     /// In nanoseconds.
@@ -57,15 +63,17 @@ pub(crate) struct WorkerCount {
     computed: AtomicU64,
 }
 
-// Everything is Relaxed here: the numbers are an estimate and publish nothing. A worker that sees the flag late visits one
-// directory more, and what it has found and put back is published by the joining of the workers and a lock.
+// Everything is Relaxed here: the numbers are an estimate and publish nothing. A worker that sees
+// the flag late visits one directory more, and what it has found and put back is published by the
+// joining of the workers and a lock.
 impl WorkerCount {
     /// So many workers, and no other number.
     pub(crate) fn fixed(number: usize) -> WorkerCount {
         WorkerCount::varying(number, number)
     }
 
-    /// A worker for each processor, and more where these wait, as far as there are handles for them.
+    /// A worker for each processor, and more where these wait, as far as there are handles for
+    /// them.
     pub(crate) fn of_processors(processors: usize, handles: usize) -> WorkerCount {
         let most = (processors * MOST).min(crate::MAX_THREADS).min(handles / HANDLES);
         WorkerCount::varying(processors, most.max(processors))
@@ -130,7 +138,8 @@ impl WorkerCount {
         self.settled.store(true, Ordering::Relaxed);
     }
 
-    /// Takes note of a visit that took some time. Returns after how many visits the worker is to measure again.
+    /// Takes note of a visit that took some time. Returns after how many visits the worker is to
+    /// measure again.
     #[cold]
     pub(super) fn measured(&self, took: Duration, before: Spent, after: Spent) -> u32 {
         let took = took.as_nanos() as u64;
@@ -198,7 +207,8 @@ mod tests {
     fn a_walk_has_more_workers_while_they_are_blocked_and_fewer_when_they_are_not() {
         let count = WorkerCount::of_processors(2, 1000);
         assert_eq!((count.first(), count.most(), count.varies()), (2, 32, true));
-        // Half of the time blocked, and a little more: four workers would keep two processors busy. There may be as many as can be.
+        // Half of the time blocked, and a little more: four workers would keep two processors busy.
+        // There may be as many as can be.
         assert_eq!(visits(&count, MEASURED - 1, 1, 100, 49), OFTEN);
         assert!(!count.is_regrouping());
         visits(&count, 1, 1, 100, 49);

@@ -1,4 +1,5 @@
-//! Documents: what is in them is what was found, whatever the names are; and what is read back is the same.
+//! Documents: what is in them is what was found, whatever the names are; and what is read back is
+//! the same.
 
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
@@ -361,7 +362,8 @@ fn a_time_is_the_same_in_every_format() {
     assert_eq!(modified(&scan), [-1, 1900, i64::MAX, i64::MIN]);
 }
 
-/// Documents that are small and deep: read in time and memory that grow with what they hold, or refused.
+/// Documents that are small and deep: read in time and memory that grow with what they hold, or
+/// refused.
 #[test]
 fn a_bomb_is_refused_or_takes_what_it_holds() {
     const DEPTH: usize = 100_000;
@@ -444,8 +446,8 @@ fn a_document_that_was_cut_or_changed_is_refused() {
         changed[at] ^= 1 << (at % 8);
         match read(&changed[..]) {
             Err(ImportError::Damaged { .. } | ImportError::Unknown(_)) => refused += 1,
-            // Of gzip's header the time and the system, and of its data the bits that fill the last byte up, say
-            // nothing of the contents.
+            // Of gzip's header the time and the system, and of its data the bits that fill the last
+            // byte up, say nothing of the contents.
             Ok(same) => assert_eq!(portrait(&same), expected, "byte {at} was changed"),
             Err(error) => panic!("byte {at} was changed: {error}"),
         }

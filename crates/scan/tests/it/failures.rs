@@ -15,7 +15,8 @@ use poach_scan::{Engine, Options, Scan, Totals};
 
 use crate::rig::{self, Deed, Rigged};
 
-/// What the system says where something may not be opened, where it is not there, and where no handle is left.
+/// What the system says where something may not be opened, where it is not there, and where no
+/// handle is left.
 #[cfg(unix)]
 mod said {
     pub(crate) const DENIED: (i32, &str) = (13, "Permission denied");

@@ -52,7 +52,8 @@ fn what_has_no_entry_counts_where_it_lies() {
                     let shown = String::from_utf8_lossy(path);
                     let sums = (sums.0, sums.1, sums.2);
                     let all = all[path];
-                    // Which of a file's names bears its size may differ, and so the sums of where it lies.
+                    // Which of a file's names bears its size may differ, and so the sums of where
+                    // it lies.
                     let same = (all.0, all.1, all.2) == sums || shown.contains("outer-");
                     assert!(same && all.2 == sums.2, "{way:?}, {memory}: {shown}: {sums:?}");
                 }
@@ -93,7 +94,8 @@ fn what_cannot_be_read_is_listed_with_its_path_all_the_same() {
     assert!(out.contains("(summed up)") && out.contains("beyond 0 B of memory"), "{out}");
 }
 
-/// Ten directories in each, down to some depth, and files in each, of which no call reaches the kernel.
+/// Ten directories in each, down to some depth, and files in each, of which no call reaches the
+/// kernel.
 struct MadeUp {
     depth: u32,
     files: u32,

@@ -140,7 +140,8 @@ fn another_file_system_is_left_out_when_asked() {
 /// A directory mounted below another one (a bind mount) is a second path to the same entries.
 fn mounted(tree: &Tree, point: &str, seen: &str) -> rig::Rigged<'static, rig::Direct> {
     fs::create_dir(tree.path(point)).expect("a mount point");
-    // As the system tells of mounts: by the whole path, which on Windows begins with a prefix of its own.
+    // As the system tells of mounts: by the whole path, which on Windows begins with a prefix of
+    // its own.
     let point = tree.path(point).canonicalize().expect("it was just made");
     let mounts = vec![(point, tree.path(seen))];
     rig::Rigged { mounts, ..rig::Rigged::new(&|_, _| None) }

@@ -97,8 +97,8 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     let way = names(root, "outer-0/inner-0/deep/er");
     known.renew(&way, scanned(&inner.join("deep/er"), &options)).expect("it is there");
     same(&known, &scanned(root, &options), "renewed again");
-    // Where every directory has the time that it had, and a size that does not follow from what is in it (as on ext4, and
-    // not on tmpfs), an entry that goes is all the difference.
+    // Where every directory has the time that it had, and a size that does not follow from what is
+    // in it (as on ext4, and not on tmpfs), an entry that goes is all the difference.
     let size = |path: &Path| path.metadata().expect("it is there").len();
     let (probe, before) = (root.join("empty"), size(&root.join("empty")));
     fs::write(probe.join("x"), "").expect("a file");

@@ -1,4 +1,5 @@
-//! What safe code can make of a scan: a system of one's own that lies, and options of any value. A scan ends, with sums.
+//! What safe code can make of a scan: a system of one's own that lies, and options of any value. A
+//! scan ends, with sums.
 
 #![forbid(unsafe_code)]
 
@@ -73,7 +74,8 @@ impl Found for Any<'_> {
 }
 
 impl Sys for Liar {
-    /// How deep it claims to be: below some depth there are no more entries, so that a scan has an end.
+    /// How deep it claims to be: below some depth there are no more entries, so that a scan has an
+    /// end.
     type Directory = u32;
     type Buffer = ();
     type Found<'a> = Any<'a>;
@@ -214,8 +216,9 @@ fn a_system_that_lies() {
                 let control = Control::new();
                 let paths = ["a".into(), "a".into(), "../a".into()];
                 let found = scan_on(&Liar::default(), &paths, &options, &control).unwrap();
-                // One lie in seven is an error, so that every root may be one; and where something is chosen, every root may be left out, as a
-                // cache or as a pseudo file system.
+                // One lie in seven is an error, so that every root may be one; and where something
+                // is chosen, every root may be left out, as a cache or as a pseudo
+                // file system.
                 let told = found.totals.entries() + found.totals.errors;
                 assert!(
                     (told > 0 || options.choice.is_some()) && !control.is_stopped(),

@@ -232,8 +232,9 @@ fn a_link_that_is_not_followed_is_said_to_be_one() {
     line(&lines, "link is a symbolic link; -D scans what it points to");
 }
 
-/// What names may hold and hardly any two terminals show alike: marks, selectors, skins, flags, syllables of several letters, wide and
-/// half-wide characters, signs that turn the line, tabs, bytes that no text has.
+/// What names may hold and hardly any two terminals show alike: marks, selectors, skins, flags,
+/// syllables of several letters, wide and half-wide characters, signs that turn the line, tabs,
+/// bytes that no text has.
 const ODD: [&[u8]; 24] = [
     b"a",
     b" ",
@@ -261,7 +262,8 @@ const ODD: [&[u8]; 24] = [
     b"\xff\xc3",
 ];
 
-/// A scan of files and directories with odd names, and with one that was cut to more columns than asked.
+/// A scan of files and directories with odd names, and with one that was cut to more columns than
+/// asked.
 fn of_odd_names(random: &mut fastrand::Rng, entries: usize) -> Scan {
     let mut names = vec![["⚠\u{fe0f} ", &"n".repeat(70)].concat().into_bytes()];
     for number in 0..entries {

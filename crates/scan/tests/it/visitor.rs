@@ -1,4 +1,5 @@
-//! What a visitor is told, and what a tree keeps: each entry once, with what the system knows of it.
+//! What a visitor is told, and what a tree keeps: each entry once, with what the system knows of
+//! it.
 
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]

@@ -1,4 +1,5 @@
-//! What Windows has and other systems have not: files told by their directories, names of 16-bit units, drives.
+//! What Windows has and other systems have not: files told by their directories, names of 16-bit
+//! units, drives.
 
 #![forbid(unsafe_code)]
 #![cfg(windows)]
@@ -119,8 +120,9 @@ fn a_hole_takes_no_space() {
     assert!(totals.apparent_bytes >= 1 << 30 && totals.disk_bytes < 1 << 20, "{totals:?}");
 }
 
-/// A junction, which each user may make. Wine 8 makes none: a symbolic link of the system below it is there in its place, and is
-/// removed by that system, too, as the standard library would remove what it leads to.
+/// A junction, which each user may make. Wine 8 makes none: a symbolic link of the system below it
+/// is there in its place, and is removed by that system, too, as the standard library would remove
+/// what it leads to.
 struct Junction<'d> {
     directory: &'d Path,
     name: &'d str,

@@ -37,8 +37,9 @@ pub(super) fn step(op: Op, place: Place) -> u64 {
 fn suspend() {
     let current = crate::processor();
     let yielder = YIELDERS.with_borrow(|yielders| yielders[current]);
-    // SAFETY: only a running coroutine takes steps that suspend, and it is the current processor's; it has registered
-    // its own yielder before it ran its body, and the yielder is there until the coroutine returns.
+    // SAFETY: only a running coroutine takes steps that suspend, and it is the current processor's;
+    // it has registered its own yielder before it ran its body, and the yielder is there until
+    // the coroutine returns.
     let yielder = unsafe { &*yielder };
     yielder.suspend(());
 }
@@ -47,7 +48,8 @@ fn fiber(stack: DefaultStack, processor: usize, body: Box<dyn FnOnce()>) -> Fibe
     Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDERS.with_borrow_mut(|yielders| yielders[processor] = yielder);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
-            // Said first: the destructor may take steps, and nobody takes any more in a simulation that has failed.
+            // Said first: the destructor may take steps, and nobody takes any more in a simulation
+            // that has failed.
             let text = message(&*payload);
             failed(processor, text.clone());
             if let Some(again) = dispose(payload) {
@@ -72,7 +74,8 @@ fn failed(processor: usize, message: String) {
     });
 }
 
-/// Drops what a thread has panicked with, outside of the engine; the message of its destructor's panic.
+/// Drops what a thread has panicked with, outside of the engine; the message of its destructor's
+/// panic.
 #[cold]
 fn dispose(payload: Box<dyn Any + Send>) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(|| drop(payload))).err()?;
@@ -90,7 +93,8 @@ fn message(panic: &(dyn Any + Send)) -> String {
     text.unwrap_or_else(|| "a value that is no text".to_owned())
 }
 
-/// Runs the bodies, one for each processor, to their ends. `None` if there is no memory for their stacks.
+/// Runs the bodies, one for each processor, to their ends. `None` if there is no memory for their
+/// stacks.
 pub(crate) fn run(run: Box<Run>, bodies: Vec<Option<Box<dyn FnOnce()>>>) -> Option<()> {
     let mut stacks = STACKS.take();
     let count = bodies.iter().flatten().count();
@@ -112,8 +116,8 @@ pub(crate) fn run(run: Box<Run>, bodies: Vec<Option<Box<dyn FnOnce()>>>) -> Opti
             stacks.push(fiber.into_stack());
         }
     }
-    // Threads that have not ended belong to a simulation that failed. To unwind them would run the destructors of code
-    // that may wait for others there.
+    // Threads that have not ended belong to a simulation that failed. To unwind them would run the
+    // destructors of code that may wait for others there.
     std::mem::forget(fibers);
     STACKS.set(stacks);
     Some(())

@@ -12,18 +12,21 @@ use fibers::step;
 
 pub(crate) mod fibers;
 
-/// Memory in simulated time. Within a [`Simulation`](crate::Simulation) each access takes what the machine's description
-/// says. Outside of one, accesses take effect at once and cost nothing: to make a queue, and to look at what is left.
+/// Memory in simulated time. Within a [`Simulation`](crate::Simulation) each access takes what the
+/// machine's description says. Outside of one, accesses take effect at once and cost nothing: to
+/// make a queue, and to look at what is left.
 ///
-/// A word belongs to the thread of the system that made it; another's use of it panics. The simulated machine is total
-/// store order, so orderings change nothing but this: a `SeqCst` store is an exchange, as compilers make it.
+/// A word belongs to the thread of the system that made it; another's use of it panics. The
+/// simulated machine is total store order, so orderings change nothing but this: a `SeqCst` store
+/// is an exchange, as compilers make it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Coherent;
 
-// SAFETY: all uses of a word are on one thread of the system, one after another, in the order of the simulation's events.
-// `full` and `heavy` are steps that empty the store buffers in question before they return, so they are as strong as
-// their promises; answers never change; waiting and `evict` change no content. Nothing unwinds but for a word that is
-// used on a second thread of the system.
+// SAFETY: all uses of a word are on one thread of the system, one after another, in the order of
+// the simulation's events. `full` and `heavy` are steps that empty the store buffers in question
+// before they return, so they are as strong as their promises; answers never change; waiting and
+// `evict` change no content. Nothing unwinds but for a word that is used on a second thread of the
+// system.
 unsafe impl Memory for Coherent {
     type Word = CoherentWord;
     type Pointer<T> = CoherentPointer<T>;
@@ -149,8 +152,8 @@ fn check_store(order: Ordering) {
     );
 }
 
-// SAFETY: each method is one step; under total store order with exchanges for `SeqCst` stores, words are as strong as any
-// ordering asks for.
+// SAFETY: each method is one step; under total store order with exchanges for `SeqCst` stores,
+// words are as strong as any ordering asks for.
 unsafe impl Word for CoherentWord {
     fn new(value: u64) -> Self {
         let (thread, place) = with(|engine| engine.new_word(value));

@@ -1,4 +1,5 @@
-//! Descriptions that are none, and threads without a processor: each gets a sentence that says what is wrong.
+//! Descriptions that are none, and threads without a processor: each gets a sentence that says what
+//! is wrong.
 #![forbid(unsafe_code)]
 
 use poach_simulate::{

@@ -1,4 +1,5 @@
-//! What each access costs, to the picosecond, on a machine without jitter whose costs are all different.
+//! What each access costs, to the picosecond, on a machine without jitter whose costs are all
+//! different.
 #![forbid(unsafe_code)]
 
 use std::cell::Cell as Place;
@@ -37,7 +38,8 @@ fn takes<T>(act: impl FnOnce() -> T) -> u64 {
     (now() - start) / 1000
 }
 
-/// Runs a closure on each of these processors; the n-th begins `1000 n` nanoseconds after the first.
+/// Runs a closure on each of these processors; the n-th begins `1000 n` nanoseconds after the
+/// first.
 fn staggered(machine: &Description, bodies: Vec<(usize, Box<dyn FnOnce()>)>) -> Outcome {
     let mut simulation = Simulation::new(machine);
     for (at, (processor, body)) in bodies.into_iter().enumerate() {
@@ -142,7 +144,8 @@ fn a_contended_line_is_a_queue() {
     }
     let outcome = simulation.run().unwrap();
     assert_eq!(word.load(Ordering::Relaxed), 8);
-    // From memory, four pairs, two steps between pairs, one between nodes, and each with the exchange.
+    // From memory, four pairs, two steps between pairs, one between nodes, and each with the
+    // exchange.
     assert_eq!(outcome.end, (100 + 4 * 20 + 2 * 40 + 80 + 8 * 7) * 1000);
     let queued: u64 = outcome.sites.iter().map(|site| site.cost.queued).sum();
     assert!(queued > 800_000, "{queued}");

@@ -1,4 +1,5 @@
-//! Simulated threads that panic with a value whose destructor panics, uses simulated memory, or never ends.
+//! Simulated threads that panic with a value whose destructor panics, uses simulated memory, or
+//! never ends.
 
 #![forbid(unsafe_code)]
 
@@ -51,8 +52,8 @@ impl Drop for Waits {
     }
 }
 
-/// What a simulation says in which one thread panics by `panic` while another one works. The next simulation of this thread of the
-/// system has an outcome.
+/// What a simulation says in which one thread panics by `panic` while another one works. The next
+/// simulation of this thread of the system has an outcome.
 fn said(panic: fn()) -> String {
     let machine = Description::shipped("lace").unwrap();
     WORD.set(Some(Rc::new(CoherentWord::new(0))));
@@ -99,7 +100,8 @@ fn a_destructor_that_a_panic_runs_waits_for_another_thread() {
     assert_eq!(text, "a fails on processor 0 panicked: by itself");
 }
 
-/// What a thread owns that never ends is leaked, and the panic that it is in the midst of never ends. Simulations go on all the same.
+/// What a thread owns that never ends is leaked, and the panic that it is in the midst of never
+/// ends. Simulations go on all the same.
 #[test]
 fn a_destructor_that_a_panic_runs_waits_for_ever() {
     let simulate = || {

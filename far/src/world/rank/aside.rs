@@ -2,8 +2,9 @@
 //!
 //! # The user's code and the locks
 //!
-//! `Serialize`, `Deserialize` and `combine` of tasks and results are the user's. They may fork, and a fork that waits may run another run of this rank on
-//! the same call stack. That one takes each lock of the rank sooner or later. So none of them is called under a lock:
+//! `Serialize`, `Deserialize` and `combine` of tasks and results are the user's. They may fork, and
+//! a fork that waits may run another run of this rank on the same call stack. That one takes each
+//! lock of the rank sooner or later. So none of them is called under a lock:
 //!
 //! | what | under the lock of `comm` | afterwards, or before, under none |
 //! |---|---|---|
@@ -14,13 +15,14 @@
 //! | results of runs | | [`Run::merge`](super::run::Run) takes both out of the rank and puts the sum back |
 //! | what is told of progress | the numbers are read | the user is told ([`Rank::poll`]) |
 //!
-//! What is taken out for that is in nobody's hands but the run's. The run counts as running all the while, and it alone could find that the rank is
-//! idle, since [idleness](super::view::View) is for the last run to see; so the end is not found too early. And no call waits for ever for a task that is in
-//! such hands: a call on top of them was begun later than they were taken, and waits for calls that were begun later still
-//! ([why](crate::call)).
+//! What is taken out for that is in nobody's hands but the run's. The run counts as running all the
+//! while, and it alone could find that the rank is idle, since [idleness](super::view::View) is for
+//! the last run to see; so the end is not found too early. And no call waits for ever for a task
+//! that is in such hands: a call on top of them was begun later than they were taken, and waits for
+//! calls that were begun later still ([why](crate::call)).
 //!
-//! Parcels that came are not given on as they are, or two ranks without tasks could send one to each other for ever: a run opens them, and
-//! packs half.
+//! Parcels that came are not given on as they are, or two ranks without tasks could send one to
+//! each other for ever: a run opens them, and packs half.
 
 use std::collections::VecDeque;
 
@@ -71,7 +73,8 @@ pub(super) enum Much {
 }
 
 impl<J: Job> Rank<'_, J> {
-    /// Puts aside for other ranks what lies aside, or half of a bag, in up to so many parcels. Whether there was anything.
+    /// Puts aside for other ranks what lies aside, or half of a bag, in up to so many parcels.
+    /// Whether there was anything.
     pub(super) fn pack(&self, bag: &mut Bag<J::Task>, parcels: usize) -> Result<bool, Failure> {
         let bytes = self.limits.parcel;
         let mut spare = std::mem::take(&mut lock(&self.aside).tasks);
@@ -104,7 +107,8 @@ impl<J: Job> Rank<'_, J> {
         Ok(!bag.is_empty())
     }
 
-    /// Encodes what lies aside and what was found, and tells the balancer. The rank is paused, and the calling run is the only one.
+    /// Encodes what lies aside and what was found, and tells the balancer. The rank is paused, and
+    /// the calling run is the only one.
     pub(super) fn save(&self) -> Result<(), Failure> {
         let (mut bag, other) = (Bag::default(), |message| Failure::Other {
             rank: self.number,

@@ -1,27 +1,33 @@
-//! One rank at work: its workers are those of a Poach pool, and whichever is between two tasks talks to the other ranks.
+//! One rank at work: its workers are those of a Poach pool, and whichever is between two tasks
+//! talks to the other ranks.
 //!
-//! A task of the pool is a *run*: it works through a bag of the job's tasks, youngest first. Between two batches of them, some tens
-//! of microseconds apart, it does what nobody else is doing: it polls the balancer, if no other worker holds it; it encodes half
-//! of its bag, if another rank wants tasks; it spawns half of its bag as another run, if none is waiting to be begun. So the pool
-//! spreads the work in the rank, and the balancer between ranks.
+//! A task of the pool is a *run*: it works through a bag of the job's tasks, youngest first.
+//! Between two batches of them, some tens of microseconds apart, it does what nobody else is doing:
+//! it polls the balancer, if no other worker holds it; it encodes half of its bag, if another rank
+//! wants tasks; it spawns half of its bag as another run, if none is waiting to be begun. So the
+//! pool spreads the work in the rank, and the balancer between ranks.
 //!
 //! # The last run
 //!
-//! A run whose bag is empty ends, unless it is the rank's last. That one stays: it polls, and so steals from other ranks, until it has tasks again or
-//! the job is over. So there is always one run that polls, never two that wait, and no thread that polls while a worker
-//! computes. `running` counts the runs that are waiting to be begun, or under way; it only falls from n to n - 1 by an exchange that n > 1
-//! has to be true for, so exactly one run finds itself the last; and while it is, nobody makes another, since only a run does.
+//! A run whose bag is empty ends, unless it is the rank's last. That one stays: it polls, and so
+//! steals from other ranks, until it has tasks again or the job is over. So there is always one run
+//! that polls, never two that wait, and no thread that polls while a worker computes. `running`
+//! counts the runs that are waiting to be begun, or under way; it only falls from n to n - 1 by an
+//! exchange that n > 1 has to be true for, so exactly one run finds itself the last; and while it
+//! is, nobody makes another, since only a run does.
 //!
 //! # Calls that wait
 //!
-//! A task of a job of [calls](crate::call) waits inside of a run for what another rank finds. While it does (`wait`, in [`run`]) it runs what is in its
-//! bag, what other runs have put [aside], other runs that nobody has begun, and what it steals once all runs of the rank wait
-//! (`waiting` counts them). It counts as running all the while, so the rank is not idle to the detector of the end. How deep that nests
-//! is [bounded](nesting).
+//! A task of a job of [calls](crate::call) waits inside of a run for what another rank finds. While
+//! it does (`wait`, in [`run`]) it runs what is in its bag, what other runs have put [aside], other
+//! runs that nobody has begun, and what it steals once all runs of the rank wait (`waiting` counts
+//! them). It counts as running all the while, so the rank is not idle to the detector of the end.
+//! How deep that nests is [bounded](nesting).
 //!
 //! The user's code is called under no lock of the rank: see [aside].
 //!
-//! One more thread, the *heart*, sleeps, and polls once a second if nobody else has: so a rank whose every task takes minutes is not taken for lost.
+//! One more thread, the *heart*, sleeps, and polls once a second if nobody else has: so a rank
+//! whose every task takes minutes is not taken for lost.
 
 mod aside;
 mod nesting;
@@ -101,8 +107,8 @@ struct Comm<'l> {
     told: Instant,
 }
 
-// No atomic of this module publishes anything but itself: tasks and results move through the mutexes, and through the
-// pool's own spawning. `running` alone orders: see `leave`.
+// No atomic of this module publishes anything but itself: tasks and results move through the
+// mutexes, and through the pool's own spawning. `running` alone orders: see `leave`.
 const RELAXED: Ordering = Ordering::Relaxed;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -150,7 +156,8 @@ impl<'j, J: Job> Rank<'j, J> {
         self
     }
 
-    /// Works until the job is over. Returns what this rank's tasks have found, beginning with `result`.
+    /// Works until the job is over. Returns what this rank's tasks have found, beginning with
+    /// `result`.
     pub(crate) fn work(
         self,
         pool: &ThreadPool,
@@ -194,9 +201,10 @@ impl<'j, J: Job> Rank<'j, J> {
 
     /// Ends a run, unless it is the last.
     fn leave(&self) -> bool {
-        // Release: what this run has put aside and merged is there before it no longer counts. Acquire: the run that finds
-        // itself the last sees what all others have put aside and merged; the exchanges of the others are one release
-        // sequence, whose end it reads.
+        // Release: what this run has put aside and merged is there before it no longer counts.
+        // Acquire: the run that finds itself the last sees what all others have put aside
+        // and merged; the exchanges of the others are one release sequence, whose end it
+        // reads.
         let one_less = |running: usize| (running > 1).then(|| running - 1);
         self.running.fetch_update(Ordering::Release, Ordering::Acquire, one_less).is_ok()
     }

@@ -1,8 +1,10 @@
 //! How much of what a worker runs lies on top of what waits, on its call stack.
 //!
-//! A call that waits runs other tasks, on top of itself, and these may wait, too. A worker counts what it has begun so: halves, and runs that it took from
-//! the pool, whether a call of this crate or a fork of the user's waited for them. (The forks are bounded by the pool: by
-//! [`nesting`](poach_runtime::ThreadPoolBuilder::nesting), and by half of the call stack.) From [`DEEP`] on a call that waits is *deep*:
+//! A call that waits runs other tasks, on top of itself, and these may wait, too. A worker counts
+//! what it has begun so: halves, and runs that it took from the pool, whether a call of this crate
+//! or a fork of the user's waited for them. (The forks are bounded by the pool: by
+//! [`nesting`](poach_runtime::ThreadPoolBuilder::nesting), and by half of the call stack.) From
+//! [`DEEP`] on a call that waits is *deep*:
 //!
 //! | | a call that waits | a deep one |
 //! |---|---|---|
@@ -14,25 +16,31 @@
 //! | takes back what the rank shares in its window | if all runs of the rank wait | the same |
 //! | asks other ranks | if all runs of the rank wait | no |
 //!
-//! A run waits as well if it lies under another on its worker's call stack, whatever it was that its worker waited for.
+//! A run waits as well if it lies under another on its worker's call stack, whatever it was that
+//! its worker waited for.
 //!
-//! So a stack holds sixteen runs and halves that its worker took from others, what each of these brought along (half of a bag, or a parcel), and of what
-//! lay aside when the last call of the rank became deep. Nothing is added to that later, since deep calls ask for none.
+//! So a stack holds sixteen runs and halves that its worker took from others, what each of these
+//! brought along (half of a bag, or a parcel), and of what lay aside when the last call of the rank
+//! became deep. Nothing is added to that later, since deep calls ask for none.
 //!
 //! # Why it is begun all the same
 //!
-//! A call may wait for a half that nobody has begun ([why that is enough](crate::call)). Such a half is in a bag, in the queue of a
-//! worker, or aside. What is in a bag or a queue is run by that bag's run, or that queue's worker, even if it waits deep. What lies aside is taken
-//! by a run that is between two tasks, by a call that is not deep, or, once all runs wait, by one that is.
+//! A call may wait for a half that nobody has begun ([why that is enough](crate::call)). Such a
+//! half is in a bag, in the queue of a worker, or aside. What is in a bag or a queue is run by that
+//! bag's run, or that queue's worker, even if it waits deep. What lies aside is taken by a run that
+//! is between two tasks, by a call that is not deep, or, once all runs wait, by one that is.
 //!
-//! Two cases are left, both of forks of the user's. A worker may wait in one, so deep that the pool lets it take nothing of its own, while all others wait deep, for
-//! runs in its queue. And a run whose task waits for a fork does not count as waiting, though the thief of that fork may have begun a call
-//! on top of it that waits. So a call has a *patience*: after a thousand looks, a fifth of a second, that found nothing it takes what
-//! there is, of any kind and as if all runs waited. For a deep one that doubles with each level.
+//! Two cases are left, both of forks of the user's. A worker may wait in one, so deep that the pool
+//! lets it take nothing of its own, while all others wait deep, for runs in its queue. And a run
+//! whose task waits for a fork does not count as waiting, though the thief of that fork may have
+//! begun a call on top of it that waits. So a call has a *patience*: after a thousand looks, a
+//! fifth of a second, that found nothing it takes what there is, of any kind and as if all runs
+//! waited. For a deep one that doubles with each level.
 
 use std::cell::Cell;
 
-/// How many things a worker runs at most, one on top of the other, before its calls that wait are deep.
+/// How many things a worker runs at most, one on top of the other, before its calls that wait are
+/// deep.
 const DEEP: u32 = 16;
 
 /// Looks of a deep call that find nothing, before it takes anything that there is.
@@ -78,7 +86,8 @@ impl Depth {
         self.0 > DEEP
     }
 
-    /// Whether a call that waits here has looked so often, without finding anything, that it is enough.
+    /// Whether a call that waits here has looked so often, without finding anything, that it is
+    /// enough.
     pub(super) fn patience_ends(self, looks: u32) -> bool {
         looks >= PATIENCE << self.0.saturating_sub(DEEP + 1).min(16)
     }

@@ -57,7 +57,8 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
     /// Works through a bag, and what else there is.
     pub(super) fn begin(rank: &'s Rank<'j, J>, bag: Bag<J::Task>, scope: &'r Scope<'s>) {
         rank.loose.fetch_sub(1, RELAXED);
-        // The run below on this call stack does nothing until this one has ended, whatever it is that it waits for.
+        // The run below on this call stack does nothing until this one has ended, whatever it is
+        // that it waits for.
         let _below = Depth::here().is_above().then(|| Counted::new(&rank.waiting));
         let _nested = Nested::begin();
         let pace = Pace::new();
@@ -179,7 +180,8 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
         }
     }
 
-    /// Gives tasks to other ranks, or to a call of this one that waits, or spawns them as another run.
+    /// Gives tasks to other ranks, or to a call of this one that waits, or spawns them as another
+    /// run.
     fn share(&mut self) -> Result<(), Failure> {
         let rank = self.rank;
         if self.pack()? || self.bag.len() < 2 {
@@ -217,7 +219,8 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
                 *all = Some(found);
                 return Ok(());
             };
-            // The job's own code may fork, and wait by running another run of this rank, which merges, too: not under the lock.
+            // The job's own code may fork, and wait by running another run of this rank, which
+            // merges, too: not under the lock.
             drop(all);
             self.rank.job.combine(&mut others, found);
             found = others;
@@ -225,7 +228,8 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
     }
 }
 
-/// What is thrown out of calls that wait when the job is over without them. It carries no message: the job tells why.
+/// What is thrown out of calls that wait when the job is over without them. It carries no message:
+/// the job tells why.
 struct Stopped;
 
 /// Counts a run as waiting, for as long as it is there.
@@ -340,7 +344,8 @@ fn panicked(rank: usize, payload: &(dyn Any + Send)) -> Failure {
     Failure::Panicked { rank, message }
 }
 
-/// Drops what a task has panicked with. The destructor is the user's: if it panics, with what may panic when it is dropped, that is the end of it.
+/// Drops what a task has panicked with. The destructor is the user's: if it panics, with what may
+/// panic when it is dropped, that is the end of it.
 fn dispose(payload: Box<dyn Any + Send>) {
     let dropped = catch_unwind(AssertUnwindSafe(|| drop(payload)));
     dropped.unwrap_or_else(std::mem::forget);

@@ -1,7 +1,8 @@
-//! Changes of meaning: an operand, a guard, a flag, an argument or a fallback that the program does without.
+//! Changes of meaning: an operand, a guard, a flag, an argument or a fallback that the program does
+//! without.
 //!
-//! The other rules change an operator, an ordering or a statement. These rules make what a careless edit makes: the code still
-//! reads well, and one case of its promise is gone.
+//! The other rules change an operator, an ordering or a statement. These rules make what a careless
+//! edit makes: the code still reads well, and one case of its promise is gone.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -42,7 +43,8 @@ impl Finder<'_> {
             matches!(&tokens[at], TokenTree::Punct(mark) if mark.spacing() == Spacing::Joint);
         let sign = mark(tokens.get(at));
         let is_pair = joint && matches!(sign, '&' | '|') && mark(tokens.get(at + 1)) == sign;
-        // Without a left operand these are a closure without parameters and a reference to a reference.
+        // Without a left operand these are a closure without parameters and a reference to a
+        // reference.
         if !is_pair || at == 0 || ends_operand(tokens, at - 1) {
             return;
         }
@@ -77,8 +79,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A branch that is never taken; where another branch follows, one that always is. `condition` stands between `if` and its
-    /// block, which stands at `block`.
+    /// A branch that is never taken; where another branch follows, one that always is. `condition`
+    /// stands between `if` and its block, which stands at `block`.
     pub(super) fn branch(&mut self, tokens: &[TokenTree], condition: &[TokenTree], block: usize) {
         let has_let = condition.iter().any(|token| ident(Some(token)) == "let");
         let range = range(condition);
@@ -97,7 +99,8 @@ impl Finder<'_> {
         }
     }
 
-    /// `true` for `false` and the other way round; of two flags that are joined by `|`, one is left out.
+    /// `true` for `false` and the other way round; of two flags that are joined by `|`, one is left
+    /// out.
     pub(super) fn flag(&mut self, tokens: &[TokenTree], at: usize) {
         let word = ident(tokens.get(at));
         if matches!(word.as_str(), "true" | "false") {
@@ -170,7 +173,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A parameter of a function where another parameter of the same type would do. `at` is the word `fn`.
+    /// A parameter of a function where another parameter of the same type would do. `at` is the
+    /// word `fn`.
     pub(super) fn parameters(&mut self, tokens: &[TokenTree], at: usize) {
         let is_parameters = |token: &TokenTree| matches!(token, TokenTree::Group(it) if it.delimiter() == Delimiter::Parenthesis);
         let rest = &tokens[at..];
@@ -227,7 +231,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A call left out of a chain of calls: a fallback, a bound, a condition. `at` is the dot before it.
+    /// A call left out of a chain of calls: a fallback, a bound, a condition. `at` is the dot
+    /// before it.
     pub(super) fn chained(&mut self, tokens: &[TokenTree], at: usize) {
         let is_call = mark(tokens.get(at)) == '.'
             && SAME_TYPE.contains(&ident(tokens.get(at + 1)).as_str())
@@ -239,7 +244,8 @@ impl Finder<'_> {
         self.add("call left out", call, "", wraps);
     }
 
-    /// A field of a value that is made, left to its type's default. `at` is the group of the fields.
+    /// A field of a value that is made, left to its type's default. `at` is the group of the
+    /// fields.
     pub(super) fn fields(&mut self, tokens: &[TokenTree], at: usize) {
         let TokenTree::Group(group) = &tokens[at] else { return };
         let name = if at > 0 { ident(tokens.get(at - 1)) } else { String::new() };
@@ -273,7 +279,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A field left out of a comparison of two tuples. `at` is the first token of the sign, `length` how many it has.
+    /// A field left out of a comparison of two tuples. `at` is the first token of the sign,
+    /// `length` how many it has.
     pub(super) fn tuples(&mut self, tokens: &[TokenTree], at: usize, length: usize) {
         let tuple = |token: Option<&TokenTree>| match token {
             Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis => {
@@ -334,7 +341,8 @@ fn ends_operand(tokens: &[TokenTree], at: usize) -> bool {
             && ident(tokens.get(at - 1)) != "unsafe")
 }
 
-/// Whether the operand that begins at `start` belongs to a `let` of a condition: its pattern, or the value that is matched.
+/// Whether the operand that begins at `start` belongs to a `let` of a condition: its pattern, or
+/// the value that is matched.
 fn is_let(tokens: &[TokenTree], start: usize) -> bool {
     let is_let = |at: usize| ident(tokens.get(at)) == "let";
     if is_let(start) || start > 0 && is_let(start - 1) {
@@ -415,7 +423,8 @@ fn path_after(tokens: &[TokenTree], first: usize) -> Option<Range<usize>> {
     is_flag(tokens.get(last)).then_some(first..last + 1)
 }
 
-/// Where the receiver begins of the method whose dot stands at `at`: names, calls, indices and `?` in a chain.
+/// Where the receiver begins of the method whose dot stands at `at`: names, calls, indices and `?`
+/// in a chain.
 fn receiver(tokens: &[TokenTree], at: usize) -> Option<usize> {
     let mut start = at;
     loop {

@@ -1,9 +1,9 @@
 //! All mutants of the judged crates in one build, each tried by the tests that come to it.
 //!
-//! Each test is run once to see how long it takes and which mutants it comes to. A mutant is then tried by those tests alone, until
-//! one fails ([`trial`](super::trial)). Each row of the model checker is a
-//! test like others. What was found out stands in the scratch directory: a later run builds nothing that has not changed, and
-//! runs no test again whose program is the same.
+//! Each test is run once to see how long it takes and which mutants it comes to. A mutant is then
+//! tried by those tests alone, until one fails ([`trial`](super::trial)). Each row of the model
+//! checker is a test like others. What was found out stands in the scratch directory: a later run
+//! builds nothing that has not changed, and runs no test again whose program is the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -34,7 +34,8 @@ const LONGEST: Duration = Duration::from_secs(60);
 const ROWS: &str = "rows";
 /// Its package.
 const CHECKER: &str = "poach-models";
-/// What a package's code and tests are built with beside its default features: without them some of its files are no part of it.
+/// What a package's code and tests are built with beside its default features: without them some of
+/// its files are no part of it.
 const FEATURES: [(&str, &str); 1] = [("poach-pool", "poach-pool/async")];
 
 /// How far a run goes.
@@ -91,7 +92,8 @@ impl Test {
         command
     }
 
-    /// Whether it runs code in a memory that is a model: by its name (CONTRIBUTING.md, "Tests"), or one of a library's own.
+    /// Whether it runs code in a memory that is a model: by its name (CONTRIBUTING.md, "Tests"), or
+    /// one of a library's own.
     pub(super) fn is_model(&self) -> bool {
         let stem = self.program.file_name().unwrap_or_default().to_string_lossy();
         let library = stem.starts_with(&self.package.replace('-', "_"));
@@ -127,8 +129,9 @@ fn documents(command: &mut Command) -> Result<(bool, Vec<Value>)> {
     Ok((output.status.success(), documents))
 }
 
-/// Writes the files with all their mutants, without those that do not compile so; which those are. The keys of such as were found
-/// before are in the file `apart`, and are added to it after each round.
+/// Writes the files with all their mutants, without those that do not compile so; which those are.
+/// The keys of such as were found before are in the file `apart`, and are added to it after each
+/// round.
 fn build(copy: &Path, target: &Path, cases: &[Case], apart: &Path) -> Result<HashSet<usize>> {
     let known = std::fs::read_to_string(apart).unwrap_or_default();
     let known: HashSet<String> = serde_json::from_str(&known).unwrap_or_default();
@@ -165,7 +168,8 @@ fn build(copy: &Path, target: &Path, cases: &[Case], apart: &Path) -> Result<Has
             let text = files.get(path.as_str()).map_or(&root, |woven| &woven.text);
             write(&copy.join(path), format!("{text}{}", module(cases.len() + 1)))?;
         }
-        // As a dependency, and with its unit tests, whose models may need more of a type than the program.
+        // As a dependency, and with its unit tests, whose models may need more of a type than the
+        // program.
         let check = |profile: &str| {
             let mut check = cargo(&copied_workspace, target);
             check.args(["check", "--message-format=json", "--lib", "--bins", "--profile", profile]);
@@ -204,7 +208,8 @@ fn build(copy: &Path, target: &Path, cases: &[Case], apart: &Path) -> Result<Has
             };
             let mut found = blamed(message, true);
             found.extend(blamed(message, false));
-            // Where the choice is in no place of the error itself, a note names it: a variable that is not set again, say.
+            // Where the choice is in no place of the error itself, a note names it: a variable that
+            // is not set again, say.
             let mut notes = message["children"].as_array().into_iter().flatten();
             if found.is_empty()
                 && let Some(named) =
@@ -314,8 +319,8 @@ fn each<T: Sync>(
     })
 }
 
-/// The tests that come to mutants and pass without one, the short ones first; each is run unless it is known what it comes to.
-/// None if there was no time for all.
+/// The tests that come to mutants and pass without one, the short ones first; each is run unless it
+/// is known what it comes to. None if there was no time for all.
 fn measured(tests: Vec<Test>, scratch: &Path, limits: &Limits) -> Result<Option<Vec<Test>>> {
     let path = scratch.join("tests.jsonl");
     let text = std::fs::read_to_string(&path).unwrap_or_default();

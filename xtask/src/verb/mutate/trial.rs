@@ -1,8 +1,9 @@
 //! One mutant against the tests that come to it: in which order, several at once, and how long.
 //!
-//! First come the tests that have caught others of the same file. Then the short tests of each program run in one process, since most of
-//! what such a test costs is its process; where one of them fails, each runs alone, and what fails alone has caught the
-//! mutant. The long tests come last. A survivor that is tried again runs only the tests that it has not passed.
+//! First come the tests that have caught others of the same file. Then the short tests of each
+//! program run in one process, since most of what such a test costs is its process; where one of
+//! them fails, each runs alone, and what fails alone has caught the mutant. The long tests come
+//! last. A survivor that is tried again runs only the tests that it has not passed.
 
 use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
@@ -131,7 +132,8 @@ impl Trials {
             wait(&mut child, limit)
         };
         let mut passes = within(number, soon)?;
-        // No mutant has the number 0: where the same tests take long without one, the machine is busy.
+        // No mutant has the number 0: where the same tests take long without one, the machine is
+        // busy.
         if passes.is_none() && soon < limit(GRACE) && within(0, soon / 4)? != Some(true) {
             passes = within(number, limit(GRACE))?;
         }

@@ -1,5 +1,6 @@
-//! `cargo xtask rayon-programs`: published programs that use rayon, unchanged but for the patch, on the original core and on
-//! `compat/rayon-core`: that their answers are the same, and how long each takes, in turn.
+//! `cargo xtask rayon-programs`: published programs that use rayon, unchanged but for the patch, on
+//! the original core and on `compat/rayon-core`: that their answers are the same, and how long each
+//! takes, in turn.
 
 mod figure;
 mod inputs;
@@ -21,7 +22,8 @@ use crate::workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// How often each program is timed on each core, in turn, after one run of each to warm the caches.
+    /// How often each program is timed on each core, in turn, after one run of each to warm the
+    /// caches.
     #[arg(long, default_value_t = 15)]
     rounds: usize,
     /// The number of threads.
@@ -81,7 +83,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Builds the program on both cores, with the newest dependencies that fit, as `cargo install` does.
+/// Builds the program on both cores, with the newest dependencies that fit, as `cargo install`
+/// does.
 fn build(program: &Program, scratch: &Path) -> Result<[PathBuf; 2]> {
     let package = unpack(program.package, program.version, &scratch.join("asked"))?;
     let mut executables = Vec::new();
@@ -188,7 +191,8 @@ fn files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(all)
 }
 
-/// Milliseconds on each core, one pair a round, after a first run of each; each run's answer is the first one's.
+/// Milliseconds on each core, one pair a round, after a first run of each; each run's answer is the
+/// first one's.
 fn compare(runs: &[Run<'_>; 2], rounds: usize) -> Result<Vec<[f64; 2]>> {
     let (_, expected) = runs[0].once()?;
     let mut samples = Vec::new();

@@ -10,8 +10,8 @@ pub(super) struct Program {
     pub(super) build: &'static str,
     /// What it does here.
     pub(super) task: &'static str,
-    /// Its arguments, separated by blanks. `{threads}`, `{input}` and `{output}` are filled in; of an argument that ends
-    /// with `/*`, one is made for each file below that directory.
+    /// Its arguments, separated by blanks. `{threads}`, `{input}` and `{output}` are filled in; of
+    /// an argument that ends with `/*`, one is made for each file below that directory.
     pub(super) arguments: &'static str,
     pub(super) answer: Answer,
 }
@@ -21,11 +21,13 @@ pub(super) struct Program {
 pub(super) enum Answer {
     /// What it prints.
     Text,
-    /// The lines that it prints, whose order the program leaves open, but those that begin with this.
+    /// The lines that it prints, whose order the program leaves open, but those that begin with
+    /// this.
     Lines { except: &'static str },
     /// The files that it writes to the output directory.
     Files,
-    /// What it makes of the files in the output directory, into which this directory of the input is copied before.
+    /// What it makes of the files in the output directory, into which this directory of the input
+    /// is copied before.
     Changes { of: &'static str },
 }
 

@@ -1,8 +1,10 @@
-//! rayon-core's own tests, taken from its published package, as a package that tests whichever core it is built with.
+//! rayon-core's own tests, taken from its published package, as a package that tests whichever core
+//! it is built with.
 //!
-//! Its unit tests and its examples stand beside the source of the original, which is not wanted here. So the files of unit tests become
-//! modules of a new package that exports all of rayon-core; the documentation comments become its documentation; and the integration tests are
-//! copied. Three things that the unit tests take from inside the original are written here instead.
+//! Its unit tests and its examples stand beside the source of the original, which is not wanted
+//! here. So the files of unit tests become modules of a new package that exports all of rayon-core;
+//! the documentation comments become its documentation; and the integration tests are copied. Three
+//! things that the unit tests take from inside the original are written here instead.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -13,8 +15,9 @@ use walkdir::WalkDir;
 use crate::published::{documentation, read, write};
 use crate::workspace;
 
-/// Tests that ask the original's own registry whether its threads have ended. `handlers_of_the_threads` and `ten_thousand_pools_leave_nothing` of
-/// `compat/rayon-core/tests` ask both cores.
+/// Tests that ask the original's own registry whether its threads have ended.
+/// `handlers_of_the_threads` and `ten_thousand_pools_leave_nothing` of `compat/rayon-core/tests`
+/// ask both cores.
 pub(super) const LEFT_OUT: [&str; 2] = ["workers_stop", "sleeper_stop"];
 
 const MANIFEST: &str = r#"[workspace]
@@ -69,7 +72,8 @@ mod registry {
 }
 ";
 
-/// Writes the package to `to`, from the published one in `core`; with the drop-in below it if it is to be `patched`.
+/// Writes the package to `to`, from the published one in `core`; with the drop-in below it if it is
+/// to be `patched`.
 pub(super) fn make(core: &Path, to: &Path, patched: bool) -> Result<()> {
     let mut manifest = MANIFEST.to_owned();
     if patched {

@@ -1,7 +1,8 @@
-//! `cargo xtask rayon-suite`: the tests of rayon and of rayon-core, from their published packages, on `compat/rayon-core`.
+//! `cargo xtask rayon-suite`: the tests of rayon and of rayon-core, from their published packages,
+//! on `compat/rayon-core`.
 //!
-//! They are run on the original core too, from which the number of tests that must pass is taken. The behaviour tests of
-//! `compat/rayon-core/tests` are run on both cores first.
+//! They are run on the original core too, from which the number of tests that must pass is taken.
+//! The behaviour tests of `compat/rayon-core/tests` are run on both cores first.
 
 mod core_tests;
 
@@ -17,8 +18,9 @@ pub(crate) struct Options {
     /// Only the behaviour tests, on both cores: two minutes.
     #[arg(long)]
     quick: bool,
-    /// How often the unit and integration tests are run on Poach with each number of threads and in each profile; the original runs
-    /// them once, and documentation tests are run once on both.
+    /// How often the unit and integration tests are run on Poach with each number of threads and
+    /// in each profile; the original runs them once, and documentation tests are run once on
+    /// both.
     #[arg(long, default_value_t = 20)]
     times: u32,
     /// The numbers of threads of the global pool.
@@ -113,7 +115,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Runs the tests of the package in a directory with each number of threads, in each profile. Returns the numbers of tests that passed in a run.
+/// Runs the tests of the package in a directory with each number of threads, in each profile.
+/// Returns the numbers of tests that passed in a run.
 fn rounds(
     package: Package,
     core: &str,

@@ -1,7 +1,8 @@
-//! The models that Spin is asked about alone: FF-THE, THEP, and the split deque's requests and exposure.
+//! The models that Spin is asked about alone: FF-THE, THEP, and the split deque's requests and
+//! exposure.
 //!
-//! Each question names a model, what is set in it beside its usual values, and the answer. What must fail does: a fence
-//! left out, a delta one too small, a request that is overwritten.
+//! Each question names a model, what is set in it beside its usual values, and the answer. What
+//! must fail does: a fence left out, a delta one too small, a request that is overwritten.
 
 use std::path::Path;
 

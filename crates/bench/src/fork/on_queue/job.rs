@@ -5,21 +5,23 @@
 //!
 //! Running a job needs three things:
 //!
-//! 1. *The worker is of the type that the job was made for.* The compiler checks it: a `Job<K>` is made by a
-//!    [`QueueWorker<K>`] and runs on a `QueueWorker<K>`.
-//! 2. *The job is run at most once.* A job is neither `Copy` nor `Clone`, and running it consumes it. A queue that returned a job
-//!    twice would break this, so a [`Kind`] names a queue that is [`Exact`](super::exact::Exact).
-//! 3. *The frame is still there.* [`fork`] and [`lend`] return after the job has run, and end the process if they unwind before. A
-//!    job that is lost makes them wait for ever.
+//! 1. *The worker is of the type that the job was made for.* The compiler checks it: a `Job<K>` is
+//!    made by a [`QueueWorker<K>`] and runs on a `QueueWorker<K>`.
+//! 2. *The job is run at most once.* A job is neither `Copy` nor `Clone`, and running it consumes
+//!    it. A queue that returned a job twice would break this, so a [`Kind`] names a queue that is
+//!    [`Exact`](super::exact::Exact).
+//! 3. *The frame is still there.* [`fork`] and [`lend`] return after the job has run, and end the
+//!    process if they unwind before. A job that is lost makes them wait for ever.
 //!
-//! The module `on_queue` is private, and so are its queues: no other crate can name a job, take one or push one.
+//! The module `on_queue` is private, and so are its queues: no other crate can name a job, take one
+//! or push one.
 //!
 //! ```compile_fail,E0603
 //! use poach_bench::fork::on_queue::Job;
 //! ```
 //!
-//! If the joining thread pops the job, the closure and the outcome were never shared. Else the thief owns both until it
-//! stores `done`, which releases them to the joining thread.
+//! If the joining thread pops the job, the closure and the outcome were never shared. Else the
+//! thief owns both until it stores `done`, which releases them to the joining thread.
 
 use std::any::Any;
 use std::cell::UnsafeCell;
@@ -40,7 +42,8 @@ pub(crate) struct Job<K: Kind> {
     run: unsafe fn(*const (), &QueueWorker<K>),
 }
 
-// SAFETY: a job is made from a closure that is Send, whose result is Send, and its frame stands until the job was run.
+// SAFETY: a job is made from a closure that is Send, whose result is Send, and its frame stands
+// until the job was run.
 unsafe impl<K: Kind> Send for Job<K> {}
 
 struct Frame<B, R> {
@@ -160,8 +163,8 @@ where
     }
 }
 
-/// Makes a job of `closure` and hands it to `give`, which must not return before the job is done: if
-/// it does, or unwinds, the process ends.
+/// Makes a job of `closure` and hands it to `give`, which must not return before the job is done:
+/// if it does, or unwinds, the process ends.
 pub(super) fn lend<K: Kind, B, R>(
     closure: B,
     give: impl FnOnce(Job<K>, &dyn Fn() -> bool),

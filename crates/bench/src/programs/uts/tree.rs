@@ -1,12 +1,14 @@
-//! The trees of UTS, the Unbalanced Tree Search benchmark: what they are made from, and their published sizes.
+//! The trees of UTS, the Unbalanced Tree Search benchmark: what they are made from, and their
+//! published sizes.
 //!
-//! Source: Olivier et al., *UTS: An Unbalanced Tree Search Benchmark*. A node's state is 20 bytes. The root's is the SHA-1 of 16
-//! zeros and the seed; its i-th child's is the SHA-1 of its own state and i; both numbers as four bytes, the highest first.
-//! The last four bytes of a state, without the sign bit and over 2^31, are its random number u.
+//! Source: Olivier et al., *UTS: An Unbalanced Tree Search Benchmark*. A node's state is 20 bytes.
+//! The root's is the SHA-1 of 16 zeros and the seed; its i-th child's is the SHA-1 of its own state
+//! and i; both numbers as four bytes, the highest first. The last four bytes of a state, without
+//! the sign bit and over 2^31, are its random number u.
 //!
 //! - Binomial: the root has b children; any other node m with probability q (u < q), else none.
-//! - Geometric: a node at depth d has floor(ln(1 - u) / ln(1 - p)) children, at most 100, where
-//!   p = 1 / (1 + b(d)). Fixed shape: b(d) is b above the depth limit and 0 from there. Cyclic shape:
+//! - Geometric: a node at depth d has floor(ln(1 - u) / ln(1 - p)) children, at most 100, where p =
+//!   1 / (1 + b(d)). Fixed shape: b(d) is b above the depth limit and 0 from there. Cyclic shape:
 //!   b(d) is b^sin(2 pi d / limit), and 0 beyond five limits.
 //!
 //! `far/` has this file among its modules, too, so it names nothing of this crate.

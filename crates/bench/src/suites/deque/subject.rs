@@ -178,9 +178,9 @@ impl Subject for Sequential {
     }
 }
 
-/// The least that such a queue does: an array that never grows, a `tail` that is stored and a `head` that is
-/// looked at, and between them, if `FENCED`, a full fence. What a fence costs in this loop is the
-/// difference of the two.
+/// The least that such a queue does: an array that never grows, a `tail` that is stored and a
+/// `head` that is looked at, and between them, if `FENCED`, a full fence. What a fence costs in
+/// this loop is the difference of the two.
 pub(super) struct Array<const FENCED: bool> {
     slots: Box<[Cell<u64>; PLACES]>,
     tail: <Machine as Memory>::Word,
@@ -240,8 +240,8 @@ impl Thief for Nobody {
     fn steal(&mut self, _: impl FnMut(u64)) {}
 }
 
-/// crossbeam-deque's workers and this project's under the same names, robbed of one task at a time, or of a batch of up
-/// to 32 that the thief then pops from a queue of its own.
+/// crossbeam-deque's workers and this project's under the same names, robbed of one task at a time,
+/// or of a batch of up to 32 that the thief then pops from a queue of its own.
 macro_rules! workers {
     ($one:ident, $batch:ident, $source:ident) => {
         struct $one($source::Worker<u64>);

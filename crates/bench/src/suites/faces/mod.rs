@@ -1,7 +1,9 @@
-//! The suite `faces`: the faces of `poach_deque` beside the crates whose names they have, crossbeam-deque and st3.
+//! The suite `faces`: the faces of `poach_deque` beside the crates whose names they have,
+//! crossbeam-deque and st3.
 //!
-//! Each workload has two systems, the original first, so that the last column of the table is Poach's speed over the
-//! original's. The two differ in nothing but the `use` line: both are written once, as a macro over the source.
+//! Each workload has two systems, the original first, so that the last column of the table is
+//! Poach's speed over the original's. The two differ in nothing but the `use` line: both are
+//! written once, as a macro over the source.
 //!
 //! | workload | what is done | value |
 //! |---|---|---|
@@ -16,8 +18,9 @@
 //! | `injector-pushes-2`, `injector-steals-2` | two threads push at once into an empty injector, or steal at once until nothing is left | million tasks a second |
 //! | `injector-1p1c` to `-3p1c`, `-batch`, `-limit` | the protocol of the suite `pool` | million tasks a second |
 
-/// Looks sixteen times a round. A look is some seven instructions, and one in a round takes .33 or .47 ns by where the linker has
-/// put its loop, of the same code. A macro, as a closure that is called so often is a function.
+/// Looks sixteen times a round. A look is some seven instructions, and one in a round takes .33 or
+/// .47 ns by where the linker has put its loop, of the same code. A macro, as a closure that is
+/// called so often is a function.
 macro_rules! look {
     ($tasks:expr, $look:expr) => {
         for _ in 0..$tasks / 16 {

@@ -1,12 +1,12 @@
 //! The suite `graphs`: transitive closure and spanning tree, straight on the queues.
 //!
-//! Source: the fence-free paper, section 8.2 and Figure 11, which takes the programs and the three kinds of
-//! graph from Michael, Vechev and Saraswat, *Idempotent Work Stealing*. A task is a node to visit: it marks
-//! each neighbour that is not marked and pushes it. Both programs bear a task that is done twice, so
-//! the idempotent queues may run them too.
+//! Source: the fence-free paper, section 8.2 and Figure 11, which takes the programs and the three
+//! kinds of graph from Michael, Vechev and Saraswat, *Idempotent Work Stealing*. A task is a node
+//! to visit: it marks each neighbour that is not marked and pushes it. Both programs bear a task
+//! that is done twice, so the idempotent queues may run them too.
 //!
-//! - Transitive closure: the nodes that can be reached. A mark is a plain store, so two workers may both
-//!   push a node.
+//! - Transitive closure: the nodes that can be reached. A mark is a plain store, so two workers may
+//!   both push a node.
 //! - Spanning tree: each node's parent, set by a compare-and-swap, so one of them wins.
 //!
 //! The counters are those of Figure 11b: `stolen` tasks, and the `tasks` that they are a share of.
@@ -131,7 +131,8 @@ impl Input {
     }
 }
 
-/// The queues of the papers that this machine can have; Chase-Lev, the baseline of Figure 11, first.
+/// The queues of the papers that this machine can have; Chase-Lev, the baseline of Figure 11,
+/// first.
 fn on_each_queue(input: &Input, workers: usize, cases: &mut Vec<Case>) {
     type Resolving = ResolvedCl<Task>;
     type Expedited = AsymmetricCl<Task>;

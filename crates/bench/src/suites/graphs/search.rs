@@ -1,9 +1,9 @@
 //! A search of a graph by workers with a queue each.
 //!
-//! A worker visits the nodes of its queue until it is empty, then counts itself as idle and steals. When all
-//! are idle the search is over: only owners push, and an idle owner's queue is empty. A thief counts itself
-//! as busy only after a successful steal; another that sees all idle at that moment leaves early, and
-//! what the thief then finds the thief does alone. Nothing is left undone.
+//! A worker visits the nodes of its queue until it is empty, then counts itself as idle and steals.
+//! When all are idle the search is over: only owners push, and an idle owner's queue is empty. A
+//! thief counts itself as busy only after a successful steal; another that sees all idle at that
+//! moment leaves early, and what the thief then finds the thief does alone. Nothing is left undone.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -54,8 +54,8 @@ impl<'g> Search<'g> {
     #[inline]
     fn claim(&self, from: u32, to: u32) -> bool {
         let parent = &self.parent[to as usize];
-        // Relaxed, all three: a mark orders nothing. The queues hand the nodes over, and the marks are
-        // read again when the threads have been joined.
+        // Relaxed, all three: a mark orders nothing. The queues hand the nodes over, and the marks
+        // are read again when the threads have been joined.
         if parent.load(Ordering::Relaxed) != UNREACHED {
             return false;
         }
@@ -98,7 +98,8 @@ impl<'g> Search<'g> {
         if let Some(first) = queues.first() {
             first.push(0);
         }
-        // The workers read the clock: the thread that started them may wait for a processor meanwhile.
+        // The workers read the clock: the thread that started them may wait for a processor
+        // meanwhile.
         let done: Vec<(Instant, Instant, Counts)> = thread::scope(|scope| {
             let started: Vec<_> = queues
                 .into_iter()

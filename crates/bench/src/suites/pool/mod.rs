@@ -1,12 +1,13 @@
-//! The suite `pool`: task pools and what one would use instead, between producers and consumers that
-//! are different threads.
+//! The suite `pool`: task pools and what one would use instead, between producers and consumers
+//! that are different threads.
 //!
 //! Source: the SALSA paper, section 6. Figure 4 is the workloads `1p1c` to `16p16c` and the ratios,
 //! figure 5 the workloads `1p..c` with their counter `exchanges_per_task`, figure 6 the same with
-//! `-unbalanced`, figure 7 `-pinned`, figure 8 `2p2c-chunk`. Beside them stand `pair`, one thread that
-//! puts and gets in turn, and `-block`, where consumers sleep rather than poll. `2p2c-bounded-64` has a capacity of
-//! 64, and producers that sleep, too; in `-one-processor` the four threads share one. `pending-900` is what it costs that
-//! one future more waits for a task where 900 wait.
+//! `-unbalanced`, figure 7 `-pinned`, figure 8 `2p2c-chunk`. Beside them stand `pair`, one thread
+//! that puts and gets in turn, and `-block`, where consumers sleep rather than poll.
+//! `2p2c-bounded-64` has a capacity of 64, and producers that sleep, too; in `-one-processor` the
+//! four threads share one. `pending-900` is what it costs that one future more waits for a task
+//! where 900 wait.
 //!
 //! One protocol for all (`protocol`): distinct tasks, each accounted for; a sample is the time from
 //! the start of all threads to the last task taken.
@@ -48,7 +49,8 @@ const MORE: [(&str, usize, usize); 5] =
 const PINNED: &[(&str, usize, usize)] =
     if cfg!(target_os = "linux") { &[("1p1c-pinned", 1, 1), ("2p2c-pinned", 2, 2)] } else { &[] };
 
-/// SALSA with the paper's own fence: consumer n is bound to the processor that the protocol binds it to.
+/// SALSA with the paper's own fence: consumer n is bound to the processor that the protocol binds
+/// it to.
 fn displaced() -> Option<Salsa<u64, Machine, Displaced>> {
     let bound = |seat| promise::displaced(protocol::processor(seat));
     // Every seat of the pinned shapes; a processor that cannot be had shows here, not in a thief.

@@ -1,10 +1,12 @@
-//! What one would use instead of a pool: queues, channels and injectors of other crates. This file is all that a peer needs:
+//! What one would use instead of a pool: queues, channels and injectors of other crates. This file
+//! is all that a peer needs:
 //!
 //! 1. a type with [`System`], which opens it, and the two handles with [`Put`] and [`Take`];
 //! 2. its [`Peer`], which says its name and where it can take part;
 //! 3. its line in [`each`].
 //!
-//! It then has a row in each shape that it can take part in, and its tasks are accounted for by the suite's test.
+//! It then has a row in each shape that it can take part in, and its tasks are accounted for by the
+//! suite's test.
 
 use std::collections::VecDeque;
 use std::iter::repeat_with;
@@ -378,7 +380,8 @@ impl Take for kanal::Receiver<u64> {
     }
 }
 
-/// crossbeam's injector as its documentation has it: a consumer moves a batch into a deque of its own, and takes from there.
+/// crossbeam's injector as its documentation has it: a consumer moves a batch into a deque of its
+/// own, and takes from there.
 #[derive(Clone)]
 pub(super) struct InjectingBatches;
 
@@ -424,7 +427,8 @@ impl Take for Batches {
 #[derive(Clone)]
 pub(super) struct Limited<S>(S);
 
-/// A channel with as many places as [`Array`], if the shape has no capacity: how it is made, and its two ends.
+/// A channel with as many places as [`Array`], if the shape has no capacity: how it is made, and
+/// its two ends.
 macro_rules! bounded {
     ($(#[$about:meta])* $name:ident, $make:expr, $send:ty, $receive:ty, $put:expr) => {
         $(#[$about])*

@@ -1,9 +1,10 @@
 //! How every system of the suite is measured.
 //!
-//! All threads are made, and wait at a barrier; the time is from the instant at which the first of them
-//! comes through to the instant at which the last consumer knows that all tasks are taken. Each reads
-//! the clock itself: a thread that only watched might be given a processor when all is over. Tasks are the numbers from 0. Each consumer adds up
-//! what it takes, and its squares, so that a task lost, doubled or made up shows in the sums.
+//! All threads are made, and wait at a barrier; the time is from the instant at which the first of
+//! them comes through to the instant at which the last consumer knows that all tasks are taken.
+//! Each reads the clock itself: a thread that only watched might be given a processor when all is
+//! over. Tasks are the numbers from 0. Each consumer adds up what it takes, and its squares, so
+//! that a task lost, doubled or made up shows in the sums.
 //!
 //! Two ways of waiting, the same for all systems:
 //!
@@ -71,7 +72,8 @@ pub(crate) trait Put: Send {
     /// Puts a task, or gives it back if there is no room.
     fn put(&mut self, task: u64) -> Result<(), u64>;
 
-    /// Puts a task, and sleeps while there is no room, if it can be full. Whether the system is open.
+    /// Puts a task, and sleeps while there is no room, if it can be full. Whether the system is
+    /// open.
     fn put_waiting(&mut self, task: u64) -> bool {
         self.put(task).is_ok()
     }

@@ -1,4 +1,5 @@
-//! What one more future costs that waits for a task: nanoseconds for its first poll, beside others that wait.
+//! What one more future costs that waits for a task: nanoseconds for its first poll, beside others
+//! that wait.
 
 use std::future::Future;
 use std::pin::Pin;

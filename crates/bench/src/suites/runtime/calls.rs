@@ -1,5 +1,5 @@
-//! `call-asleep` and `call-hot`: what an empty call from outside takes; `install-asleep` and `install-hot`: the same, handed to a
-//! thread of the pool. rayon has one way for both.
+//! `call-asleep` and `call-hot`: what an empty call from outside takes; `install-asleep` and
+//! `install-hot`: the same, handed to a thread of the pool. rayon has one way for both.
 
 use std::hint::black_box;
 use std::thread;

@@ -1,7 +1,7 @@
 //! `idle`: the processor time that a pool takes while it has nothing to do.
 //!
-//! A sample gives the pool work, waits for a tenth of a second, the same for each system, and then reads twice
-//! what the system has counted of the pool's own threads.
+//! A sample gives the pool work, waits for a tenth of a second, the same for each system, and then
+//! reads twice what the system has counted of the pool's own threads.
 
 use std::time::{Duration, Instant};
 use std::{fs, hint, thread};

@@ -15,7 +15,8 @@ pub(super) trait Library: Sized + Sync + 'static {
     /// A pool of so many threads, as it ships.
     fn new(workers: usize) -> Result<Self>;
 
-    /// Runs `f` as a worker of the pool, on the calling thread if the library does so, and returns its result.
+    /// Runs `f` as a worker of the pool, on the calling thread if the library does so, and returns
+    /// its result.
     fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R;
 
     /// Runs `f` on a thread of the pool and waits for its result.
@@ -25,7 +26,8 @@ pub(super) trait Library: Sized + Sync + 'static {
     fn join<A: Send, B: Send>(a: impl FnOnce() -> A + Send, b: impl FnOnce() -> B + Send)
     -> (A, B);
 
-    /// A scope with `tasks` tasks, each made by `make` from its number, and the wait for their end. In a pool.
+    /// A scope with `tasks` tasks, each made by `make` from its number, and the wait for their end.
+    /// In a pool.
     fn scope<T: FnOnce() + Send>(tasks: u64, make: impl Fn(u64) -> T + Sync);
 
     /// Sorts with the function of that name, or the unstable one. In a pool.
@@ -61,8 +63,8 @@ fn stacks(workers: usize, each: u64) -> u64 {
     each.saturating_mul(workers as u64)
 }
 
-/// Whether Poach can have so many workers. Others try to start them, and end the process where the system has no
-/// room for their stacks.
+/// Whether Poach can have so many workers. Others try to start them, and end the process where the
+/// system has no room for their stacks.
 pub(super) fn comparable(workers: usize) -> Result<()> {
     let most = poach_runtime::MAX_THREADS;
     ensure!(workers <= most, "a pool of Poach has {most} workers at most, not {workers}");

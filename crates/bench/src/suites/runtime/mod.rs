@@ -13,11 +13,12 @@
 //! | `region-outside`, `-install`, `-inside` | regions of 8 to 2,048 us every 0 to 2,000 us: see [`region`] | times of the sequential program |
 //! | `idle` | processor time of the pool's threads while they have nothing to do | us in all |
 //!
-//! Both libraries get pools as they ship, without any option but the number of threads. Where a sample is
-//! a median of single calls its counter `p99` is what 99 of 100 stay below.
+//! Both libraries get pools as they ship, without any option but the number of threads. Where a
+//! sample is a median of single calls its counter `p99` is what 99 of 100 stay below.
 //!
-//! Whatever waits for another worker waits for so long at most ([`PATIENCE`]), and its case fails then and says
-//! so: a pool of one worker, or a machine that gives the second one no time, hangs nothing.
+//! Whatever waits for another worker waits for so long at most ([`PATIENCE`]), and its case fails
+//! then and says so: a pool of one worker, or a machine that gives the second one no time, hangs
+//! nothing.
 
 mod calls;
 mod idle;
@@ -37,13 +38,13 @@ use library::{Poach, Rayon};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Runtime;
 
-/// After so long without work the workers of either library sleep: Poach's have given up looking for some
-/// after less than half a millisecond, rayon's after some microseconds.
+/// After so long without work the workers of either library sleep: Poach's have given up looking
+/// for some after less than half a millisecond, rayon's after some microseconds.
 const REST: Duration = Duration::from_millis(2);
 
-/// For so long at most one half of a fork waits for the other to begin elsewhere. rayon's worker waits for
-/// the end of a slice of the scheduler, some milliseconds; a crowded machine gives a thread its turn
-/// within a second.
+/// For so long at most one half of a fork waits for the other to begin elsewhere. rayon's worker
+/// waits for the end of a slice of the scheduler, some milliseconds; a crowded machine gives a
+/// thread its turn within a second.
 const PATIENCE: Duration = Duration::from_secs(2);
 
 impl Suite for Runtime {
@@ -87,14 +88,15 @@ impl Suite for Runtime {
     }
 }
 
-/// The numbers of workers of which one can wait for another. If nothing but 1 is asked for, then that: its
-/// cases say why they cannot be.
+/// The numbers of workers of which one can wait for another. If nothing but 1 is asked for, then
+/// that: its cases say why they cannot be.
 fn several(workers: &[usize]) -> Vec<usize> {
     let several: Vec<usize> = workers.iter().copied().filter(|count| *count > 1).collect();
     if several.is_empty() { vec![1] } else { several }
 }
 
-/// The median of `times`, in units of which a second has `per_second`, and what 99 of 100 stay below.
+/// The median of `times`, in units of which a second has `per_second`, and what 99 of 100 stay
+/// below.
 ///
 /// # Panics
 ///

@@ -1,10 +1,12 @@
-//! `region-outside`, `region-install` and `region-inside`: short parallel regions, called again and again.
+//! `region-outside`, `region-install` and `region-inside`: short parallel regions, called again and
+//! again.
 //!
-//! A caller runs a balanced tree of joins whose leaves take a microsecond each, W leaves in all, then computes alone for
-//! G microseconds, then calls the next one: what games, solvers and query engines do. A sample has every cell of
-//! [`LENGTHS`] by [`GAPS`]; its value is the geometric mean over the cells of the region's time over that of
-//! the same region run sequentially on the calling thread, and its counters are the speed-ups of the cells, by the
-//! names of [`cell`]. The gap is in no time.
+//! A caller runs a balanced tree of joins whose leaves take a microsecond each, W leaves in all,
+//! then computes alone for G microseconds, then calls the next one: what games, solvers and query
+//! engines do. A sample has every cell of [`LENGTHS`] by [`GAPS`]; its value is the geometric mean
+//! over the cells of the region's time over that of the same region run sequentially on the calling
+//! thread, and its counters are the speed-ups of the cells, by the names of [`cell`]. The gap is in
+//! no time.
 //!
 //! | workload | the region is called |
 //! |---|---|
@@ -12,12 +14,13 @@
 //! | `region-install` | from a thread that is no worker, and handed to the pool's own threads |
 //! | `region-inside` | by a task of the pool, which computes in the gaps as well |
 //!
-//! rayon has one way in from outside, which stands in the first two; chili's runs on the calling thread.
+//! rayon has one way in from outside, which stands in the first two; chili's runs on the calling
+//! thread.
 //!
-//! A leaf is a fixed number of dependent operations, calibrated once, not a time: a leaf that is kept from its
-//! processor takes longer. Sequential and parallel regions come in turn, in groups of some milliseconds, with the same gaps:
-//! a region after a pause finds its caches colder, whoever runs it. The first quarter of each group is not timed, since a
-//! runtime may learn from it.
+//! A leaf is a fixed number of dependent operations, calibrated once, not a time: a leaf that is
+//! kept from its processor takes longer. Sequential and parallel regions come in turn, in groups of
+//! some milliseconds, with the same gaps: a region after a pause finds its caches colder, whoever
+//! runs it. The first quarter of each group is not timed, since a runtime may learn from it.
 
 use std::hint::black_box;
 use std::sync::OnceLock;

@@ -1,7 +1,8 @@
 //! `small-tree`: the sum of a tree that is too small to share, again and again.
 //!
-//! The calls come from within the pool, one after the other, so that nothing is measured but the tree's forks
-//! and what thieves do about them. `tree-sum-1000` of the suite `fork-join` calls from outside.
+//! The calls come from within the pool, one after the other, so that nothing is measured but the
+//! tree's forks and what thieves do about them. `tree-sum-1000` of the suite `fork-join` calls from
+//! outside.
 
 use std::cell::LazyCell;
 use std::hint::black_box;

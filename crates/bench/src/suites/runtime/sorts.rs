@@ -1,4 +1,5 @@
-//! `sort-10k` to `sort-unstable-1m`: random numbers sorted by the function that users call, beside the standard library's.
+//! `sort-10k` to `sort-unstable-1m`: random numbers sorted by the function that users call, beside
+//! the standard library's.
 
 use std::cell::LazyCell;
 use std::hint::black_box;

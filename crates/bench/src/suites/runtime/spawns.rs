@@ -22,7 +22,8 @@ pub(super) const WORKLOADS: [Workload; 4] = [
     Workload { name: "spawn-1m", tasks: 1_000_000 },
 ];
 
-/// The value is a task's share of the time of the scopes of a sample, one after the other within the pool.
+/// The value is a task's share of the time of the scopes of a sample, one after the other within
+/// the pool.
 ///
 /// The tasks are empty, so after that time another scope has tasks that are counted.
 pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -> Case {

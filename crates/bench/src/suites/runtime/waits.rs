@@ -73,16 +73,17 @@ fn wake<L: Library>(pool: &L, patience: Duration) -> Result<Duration> {
     })
 }
 
-/// What the task behind the leaf takes: of tasks that are over at once a thief has enough before long, and
-/// rests between them.
+/// What the task behind the leaf takes: of tasks that are over at once a thief has enough before
+/// long, and rests between them.
 const TASK: Duration = Duration::from_millis(1);
 
 /// From the moment that the other worker is free to the start of the task behind the leaf.
 ///
-/// The owner forks that task while the other is at work, so nobody has asked for it, and does not come back to
-/// its queue before the leaf's end. If nobody takes it meanwhile the owner runs it then, and the time is the
-/// leaf's. If the other worker was not free before the leaf's end, the system has given it no time, and there is
-/// nothing to measure: the leaf is made again, for as long as there is patience.
+/// The owner forks that task while the other is at work, so nobody has asked for it, and does not
+/// come back to its queue before the leaf's end. If nobody takes it meanwhile the owner runs it
+/// then, and the time is the leaf's. If the other worker was not free before the leaf's end, the
+/// system has given it no time, and there is nothing to measure: the leaf is made again, for as
+/// long as there is patience.
 fn behind_leaf<L: Library>(pool: &L, leaf: Duration, patience: Duration) -> Result<Duration> {
     let begun = Instant::now();
     let mut tries = 0;

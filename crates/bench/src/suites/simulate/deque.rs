@@ -114,7 +114,8 @@ impl Lister<'_> {
         make: impl Fn() -> Result<O> + 'static,
     ) {
         let (machine, kind, workers) = (self.machine.clone(), self.kind, self.workers);
-        // Thieves' looks at an empty queue are most accesses: their number is about the same for any number of thieves.
+        // Thieves' looks at an empty queue are most accesses: their number is about the same for
+        // any number of thieves.
         let tasks = self.request.size.pick(2_000, 20_000, 100_000, 1_000_000);
         let tasks =
             if workers > 1 { (8 * tasks / workers as u64).clamp(2_000, tasks) } else { tasks };

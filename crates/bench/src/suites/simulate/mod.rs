@@ -1,9 +1,10 @@
 //! Queues, pools and fork-join programs on simulated machines of many processors: `poach bench
 //! simulate`.
 //!
-//! The shipping source of each queue, pool and task stack runs on [`poach_simulate::Coherent`], on the processors of a description. What is
-//! written here is what the suites `deque` and `pool` do with them, with virtual threads for threads. Others' queues have no
-//! `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
+//! The shipping source of each queue, pool and task stack runs on [`poach_simulate::Coherent`], on
+//! the processors of a description. What is written here is what the suites `deque` and `pool` do
+//! with them, with virtual threads for threads. Others' queues have no `Memory` to be simulated on;
+//! crossbeam's algorithm is Chase and Lev's, with a full fence.
 
 mod deque;
 mod forks;
@@ -30,8 +31,8 @@ pub struct Simulate {
 }
 
 impl Simulate {
-    /// On the machine of that name; or with `NAME:N`, on that machine with more of its outermost groups, N processors at least;
-    /// else on the one that a file describes.
+    /// On the machine of that name; or with `NAME:N`, on that machine with more of its outermost
+    /// groups, N processors at least; else on the one that a file describes.
     ///
     /// # Errors
     ///

@@ -1,7 +1,9 @@
-//! The names that a source has for its words: which field stands before `.load(` at a line and column.
+//! The names that a source has for its words: which field stands before `.load(` at a line and
+//! column.
 //!
-//! The build script reads the queues' and pools' sources with it, so that a place in the source, which is all that a memory
-//! gets to know of its caller, has a name in the account: `Bounds::word`.
+//! The build script reads the queues' and pools' sources with it, so that a place in the source,
+//! which is all that a memory gets to know of its caller, has a name in the account:
+//! `Bounds::word`.
 
 /// Methods of words, pointers and cells.
 const METHODS: [&str; 11] = [
@@ -18,7 +20,8 @@ const METHODS: [&str; 11] = [
     "free",
 ];
 
-/// Each place of a source at which a word may be accessed, as line and column from 1, and the word's name.
+/// Each place of a source at which a word may be accessed, as line and column from 1, and the
+/// word's name.
 pub(crate) fn names(source: &str) -> Vec<(u32, u32, String)> {
     let mut found = Vec::new();
     let mut start = 0;

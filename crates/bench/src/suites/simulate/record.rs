@@ -1,10 +1,10 @@
 //! Writes the task tree of a program down while it runs on one worker.
 //!
-//! Two passes. The first counts the forks at each depth and finds the depth below which the tree has
-//! too many to store: what lies there is part of the strand above. The second notes how each
-//! strand ends, and how long it took if a clock can tell: reading it takes as long as many a strand. If the
-//! strands are too short for that, each counts the same. Either way their sum is then scaled to the time
-//! of the sequential program, which no clock disturbs.
+//! Two passes. The first counts the forks at each depth and finds the depth below which the tree
+//! has too many to store: what lies there is part of the strand above. The second notes how each
+//! strand ends, and how long it took if a clock can tell: reading it takes as long as many a
+//! strand. If the strands are too short for that, each counts the same. Either way their sum is
+//! then scaled to the time of the sequential program, which no clock disturbs.
 
 use std::cell::{Cell, RefCell};
 use std::time::Instant;
@@ -165,8 +165,8 @@ impl System for Recording {
     }
 
     fn run<T: Task>(&self, task: T) -> T::Output {
-        // What comes before the program's first task, or between two of them, is no part of a strand;
-        // and so the strands go on where the last run left off.
+        // What comes before the program's first task, or between two of them, is no part of a
+        // strand; and so the strands go on where the last run left off.
         self.begin(self.current.get());
         task.run(self)
     }

@@ -6,7 +6,8 @@ use poach_memory::delta::{Bound, Processor, largest_known};
 /// Has the queues with a bound among the systems on a processor without a known one, too; and where
 /// there are profiles of this kind of processor, those with a measured bound. Whether there are.
 pub(crate) fn with_a_bound() -> bool {
-    // SAFETY: nobody knows; a test that fails on such a processor says what was wrong with the promise.
+    // SAFETY: nobody knows; a test that fails on such a processor says what was wrong with the
+    // promise.
     let _ = unsafe { poach_bench::use_unproven_bounds() };
     let Some(here) = Processor::here() else { return false };
     // As `poach measure` would write it here where this processor's bound is known; elsewhere one

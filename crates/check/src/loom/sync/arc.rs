@@ -1,8 +1,8 @@
 //! A shared owner whose count is a word of the machine.
 //!
-//! The count decides who drops the value, and how; between a step on the count and the real owner's drop
-//! no other step can come, so the two agree. As on x86, cloning and dropping are read-modify-writes,
-//! which wait for the thread's buffer to be empty.
+//! The count decides who drops the value, and how; between a step on the count and the real owner's
+//! drop no other step can come, so the two agree. As on x86, cloning and dropping are
+//! read-modify-writes, which wait for the thread's buffer to be empty.
 
 use std::any::Any;
 use std::fmt;
@@ -93,8 +93,8 @@ impl<T: 'static> Arc<T> {
         pointer
     }
 
-    /// An owner that [`into_raw`](Self::into_raw) gave up. The execution keeps it, so that no unsafe code
-    /// is needed here.
+    /// An owner that [`into_raw`](Self::into_raw) gave up. The execution keeps it, so that no
+    /// unsafe code is needed here.
     ///
     /// # Panics
     ///

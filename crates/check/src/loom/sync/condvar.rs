@@ -8,8 +8,8 @@ use super::mutex::MutexGuard;
 use crate::machine::Change;
 use crate::raw::Raw;
 
-/// As [`std::sync::Condvar`], but nobody is woken without having been notified, and who has waited longest
-/// is notified first: what relies on that is not seen here.
+/// As [`std::sync::Condvar`], but nobody is woken without having been notified, and who has waited
+/// longest is notified first: what relies on that is not seen here.
 #[derive(Debug)]
 pub struct Condvar {
     /// Changed by everybody who comes to wait or to notify: the order of those is a choice.

@@ -1,7 +1,7 @@
 //! A lock: an exchange that waits takes it, a store lets it go.
 //!
-//! That store waits in its thread's buffer like any other. A lock whose release is a read-modify-write has
-//! fewer executions, so what is right with this one is right with that one.
+//! That store waits in its thread's buffer like any other. A lock whose release is a
+//! read-modify-write has fewer executions, so what is right with this one is right with that one.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

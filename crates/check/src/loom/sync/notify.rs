@@ -17,8 +17,8 @@ impl Notify {
         Notify { silent: Raw::new(1) }
     }
 
-    /// Lets the next [`wait`](Self::wait) return, the one under way if there is one. Notifying twice is
-    /// notifying once.
+    /// Lets the next [`wait`](Self::wait) return, the one under way if there is one. Notifying
+    /// twice is notifying once.
     #[track_caller]
     pub fn notify(&self) {
         self.silent.store(0);

@@ -1,4 +1,5 @@
-//! A lock for many readers or one writer: a word that counts the readers, with a bit for the writer above.
+//! A lock for many readers or one writer: a word that counts the readers, with a bit for the writer
+//! above.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};

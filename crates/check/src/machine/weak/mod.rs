@@ -1,13 +1,16 @@
-//! The machine under the memory model of C11 and Rust: messages and views in place of store buffers.
+//! The machine under the memory model of C11 and Rust: messages and views in place of store
+//! buffers.
 //!
 //! # The model
 //!
-//! Sources: Kang, Hur, Lahav, Vafeiadis and Dreyer, *A Promising Semantics for Relaxed-Memory Concurrency* (POPL 2017),
-//! without its promises; Lahav, Vafeiadis, Kang, Hur and Dreyer, *Repairing Sequential Consistency in C/C++11* (PLDI 2017),
-//! whose model RC11 this is an operational form of.
+//! Sources: Kang, Hur, Lahav, Vafeiadis and Dreyer, *A Promising Semantics for Relaxed-Memory
+//! Concurrency* (POPL 2017), without its promises; Lahav, Vafeiadis, Kang, Hur and Dreyer,
+//! *Repairing Sequential Consistency in C/C++11* (PLDI 2017), whose model RC11 this is an
+//! operational form of.
 //!
-//! Each word has its *modification order*: the list of its *messages*, one for each store. A *view* names a place in
-//! each word's list. A thread's view says what it can no longer miss: it reads no message before that place.
+//! Each word has its *modification order*: the list of its *messages*, one for each store. A *view*
+//! names a place in each word's list. A thread's view says what it can no longer miss: it reads no
+//! message before that place.
 //!
 //! | step | what happens |
 //! |---|---|
@@ -20,45 +23,51 @@
 //!
 //! # Why this one
 //!
-//! - It runs: a state is a few lists, a step is a choice among what is there. So the sleep sets, the pruning of states
-//!   and the replays of [`search`](crate::search) hold for it as for TSO\[S\]. An axiomatic checker (`GenMC`) builds graphs of
-//!   executions instead, and would be a second engine.
+//! - It runs: a state is a few lists, a step is a choice among what is there. So the sleep sets,
+//!   the pruning of states and the replays of [`search`](crate::search) hold for it as for
+//!   TSO\[S\]. An axiomatic checker (`GenMC`) builds graphs of executions instead, and would be a
+//!   second engine.
 //! - Stores are not put at the end of the modification order only, as loom's are: 2+2W needs that.
-//! - No promises: a load reads what has been stored. So load buffering (LB), which Arm allows for relaxed
-//!   accesses, is left out, as RC11 and loom leave it out.
+//! - No promises: a load reads what has been stored. So load buffering (LB), which Arm allows for
+//!   relaxed accesses, is left out, as RC11 and loom leave it out.
 //!
-//! The order of what is sequentially consistent, S, is C++20's ([atomics.order], which Rust refers to): if `A` is
-//! *coherence-ordered before* `B` (a chain of reads-from, modification order and from-read), then in S `A` comes before `B`, or
-//! before a fence after `B`, and a fence before `A` comes before those. RC11's psc is the same between fences, and for accesses it
-//! has modification order and from-read in place of the chain.
+//! The order of what is sequentially consistent, S, is C++20's ([atomics.order], which Rust refers
+//! to): if `A` is *coherence-ordered before* `B` (a chain of reads-from, modification order and
+//! from-read), then in S `A` comes before `B`, or before a fence after `B`, and a fence before `A`
+//! comes before those. RC11's psc is the same between fences, and for accesses it has modification
+//! order and from-read in place of the chain.
 //!
-//! The executions are those in which program order, reads-from and S have no cycle together. C++20 and RC11 ask that of S with
-//! a part of happens-before, and of program order with reads-from alone. So one is left out in which a `SeqCst` access comes before another
-//! by way of an access that is only release or acquire, and after it in S: Power has such executions, x86 and 64-bit Arm
-//! have none (`tests/it/weak.rs`, the test Z6.U). `tests/it/weak.rs` compares the outcomes with an enumeration of candidate
-//! executions under these axioms.
+//! The executions are those in which program order, reads-from and S have no cycle together. C++20
+//! and RC11 ask that of S with a part of happens-before, and of program order with reads-from
+//! alone. So one is left out in which a `SeqCst` access comes before another by way of an access
+//! that is only release or acquire, and after it in S: Power has such executions, x86 and 64-bit
+//! Arm have none (`tests/it/weak.rs`, the test Z6.U). `tests/it/weak.rs` compares the outcomes with
+//! an enumeration of candidate executions under these axioms.
 //!
-//! Why a place for each word is enough: the steps of an execution are taken in S. A fence or a `SeqCst` access `B` that was taken
-//! has left at least the place that it knows, or stands at, of each word or of its own. A `SeqCst` access at a place before that
-//! would be coherence-ordered before `B`, or before what `B` knows, and so come before `B` in S.
+//! Why a place for each word is enough: the steps of an execution are taken in S. A fence or a
+//! `SeqCst` access `B` that was taken has left at least the place that it knows, or stands at, of
+//! each word or of its own. A `SeqCst` access at a place before that would be coherence-ordered
+//! before `B`, or before what `B` knows, and so come before `B` in S.
 //!
-//! A word or a cell that a thread makes is written by that thread, without an atomic store: who uses it must have heard of its
-//! making, or the two race. Clocks, for that and for races on cells, go with the views of messages, not with those of
-//! fences alone.
+//! A word or a cell that a thread makes is written by that thread, without an atomic store: who
+//! uses it must have heard of its making, or the two race. Clocks, for that and for races on cells,
+//! go with the views of messages, not with those of fences alone.
 //!
 //! # Waiting
 //!
-//! A store becomes visible in finite time, but nothing says when. A thread that waits goes on when there is a message that it
-//! has not seen, and may then still read what it read before. A round that reads the same and learns nothing
-//! leads back to the state before it, so the execution ends there ([`Machine::fruitless`]): the search has others in which the
-//! thread has waited on. It may give up at any moment at which it could read the same again.
+//! A store becomes visible in finite time, but nothing says when. A thread that waits goes on when
+//! there is a message that it has not seen, and may then still read what it read before. A round
+//! that reads the same and learns nothing leads back to the state before it, so the execution ends
+//! there ([`Machine::fruitless`]): the search has others in which the thread has waited on. It may
+//! give up at any moment at which it could read the same again.
 
 use super::parts::FENCES;
 use super::{Access, Change, Clock, Footprint, Kind, Loc, Look, MAX_THREADS, Machine, Op, mix};
 
 mod state;
 
-/// A place in the modification order of each word, by the word's number; places that are not there are 0.
+/// A place in the modification order of each word, by the word's number; places that are not there
+/// are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Places(Vec<u16>);
 
@@ -140,7 +149,8 @@ struct Knowledge {
     fenced: View,
     /// How often the pending step has been shifted to another message.
     shifted: usize,
-    /// The fingerprint of the round before the last pause, if the thread went on there because there was something new.
+    /// The fingerprint of the round before the last pause, if the thread went on there because
+    /// there was something new.
     round: u64,
 }
 
@@ -151,7 +161,8 @@ pub(crate) struct Weak {
     numbers: Vec<u16>,
     words: Vec<Word>,
     threads: Vec<Knowledge>,
-    /// What the last fence of all knew, and where the last sequentially consistent access of each word stands.
+    /// What the last fence of all knew, and where the last sequentially consistent access of each
+    /// word stands.
     fences: Places,
     /// The thread that is choosing the message of its pending step.
     choosing: Option<usize>,
@@ -212,7 +223,8 @@ impl Weak {
         self.threads[index].places.at(self.word(loc)) + self.threads[index].shifted
     }
 
-    /// The first place at which a sequentially consistent access of a word may stand; any, if it is none.
+    /// The first place at which a sequentially consistent access of a word may stand; any, if it is
+    /// none.
     fn first_in_order(&self, in_order: bool, loc: Loc) -> usize {
         if in_order { self.fences.at(self.word(loc)) } else { 0 }
     }
@@ -292,7 +304,8 @@ impl Machine {
         }
     }
 
-    /// Whether the pending read-modify-write, with the message that is chosen, is no more than a load.
+    /// Whether the pending read-modify-write, with the message that is chosen, is no more than a
+    /// load.
     pub(super) fn changes_nothing(&self, index: usize) -> bool {
         let Some(weak) = &self.weak else { return false };
         match self.threads[index].pending {
@@ -305,7 +318,8 @@ impl Machine {
         }
     }
 
-    /// Whether the pending step, with the message that is chosen, is a sequentially consistent access.
+    /// Whether the pending step, with the message that is chosen, is a sequentially consistent
+    /// access.
     pub(super) fn is_in_order(&self, index: usize) -> bool {
         let [in_order, fails_in_order] = self.threads[index].access.in_order;
         match self.threads[index].pending {
@@ -316,8 +330,8 @@ impl Machine {
         }
     }
 
-    /// What others notice of a thread's pending step. A message that is there to be read stays there, so a load conflicts
-    /// with no store.
+    /// What others notice of a thread's pending step. A message that is there to be read stays
+    /// there, so a load conflicts with no store.
     pub(super) fn weak_footprint(&self, index: usize) -> Footprint {
         let ordered = |loc| self.is_in_order(index).then_some(loc);
         let base = Footprint { steps: true, ..Footprint::default() };
@@ -336,7 +350,8 @@ impl Machine {
         }
     }
 
-    /// What others notice of the events that are no steps. To look further is to ask which messages there are.
+    /// What others notice of the events that are no steps. To look further is to ask which messages
+    /// there are.
     pub(super) fn weak_footprint_of(&self, kind: Kind, index: usize) -> Footprint {
         let none = Footprint::default();
         match (kind, self.threads[index].pending) {
@@ -350,7 +365,8 @@ impl Machine {
         }
     }
 
-    /// Whether the pending step may be taken with another message yet: a newer one to read, or an older one to stand before.
+    /// Whether the pending step may be taken with another message yet: a newer one to read, or an
+    /// older one to stand before.
     pub(crate) fn can_shift(&self, index: usize) -> bool {
         let Some(weak) = &self.weak else { return false };
         match self.threads[index].pending {
@@ -389,7 +405,8 @@ impl Machine {
         }
     }
 
-    /// Performs a thread's pending step, if it is one of those that differ from TSO's, and returns what it read.
+    /// Performs a thread's pending step, if it is one of those that differ from TSO's, and returns
+    /// what it read.
     pub(super) fn perform_weakly(&mut self, index: usize, op: Op) -> Option<u64> {
         let in_order = self.is_in_order(index);
         let result = match op {
@@ -555,7 +572,8 @@ impl Machine {
         })
     }
 
-    /// The fingerprint of what a thread has looked at since its last pause, and of what it knows; not 0.
+    /// The fingerprint of what a thread has looked at since its last pause, and of what it knows;
+    /// not 0.
     fn round(&self, weak: &Weak, index: usize) -> u64 {
         let knowledge = &weak.threads[index];
         let looks = self.threads[index].reads.iter();

@@ -1,8 +1,8 @@
 //! The fingerprint of messages and views.
 //!
-//! A place in a modification order before which nobody can read or write any more is the same as the one after
-//! it. So places are counted from the first that some thread is still at: a thread that has not ended, and that is known to
-//! use the word.
+//! A place in a modification order before which nobody can read or write any more is the same as
+//! the one after it. So places are counted from the first that some thread is still at: a thread
+//! that has not ended, and that is known to use the word.
 
 use super::super::{Machine, Op, mix};
 use super::{Clock, Places, View, Weak};
@@ -32,7 +32,8 @@ impl Machine {
                 if after == 0 {
                     return sum;
                 }
-                // A sum, since words that threads make have their numbers in the order of the execution.
+                // A sum, since words that threads make have their numbers in the order of the
+                // execution.
                 sum.wrapping_add(mix(u64::from(weak.words[number].loc), after as u64))
             })
         };

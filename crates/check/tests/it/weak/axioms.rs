@@ -144,7 +144,8 @@ impl Candidate<'_> {
         let is = |holds: &dyn Fn(&Event) -> bool| {
             Relation::new(count, |a, b| a == b && holds(&events[a]))
         };
-        // A read comes before the stores behind the one that it has read; an exchange does not come before itself.
+        // A read comes before the stores behind the one that it has read; an exchange does not come
+        // before itself.
         let from_read = Relation::new(count, |read, write| {
             read != write
                 && (0..count)
@@ -173,11 +174,13 @@ impl Candidate<'_> {
         let before = program_order.or(&synchronizes).closed();
         // Coherence.
         let around = before.then(&eco.reflexive());
-        // (An exchange is one event, so that it reads nothing from behind itself is asked of `eco` alone.)
+        // (An exchange is one event, so that it reads nothing from behind itself is asked of `eco`
+        // alone.)
         if eco.is_reflexive_somewhere() || around.is_reflexive_somewhere() {
             return false;
         }
-        // What is sequentially consistent: accesses by themselves, fences by what happens before and after them.
+        // What is sequentially consistent: accesses by themselves, fences by what happens before
+        // and after them.
         let accesses = is(&|event| event.order == SeqCst);
         let between = before.or(&before.then(&eco).then(&before));
         let from = accesses.or(&fences.then(&before));

@@ -1,9 +1,11 @@
-//! What the terminal is to show, as cells, and the writing of those cells that it does not show yet.
+//! What the terminal is to show, as cells, and the writing of those cells that it does not show
+//! yet.
 //!
-//! A cell holds what [`clusters`] tells as one. A cluster of two columns or three stands in the first of its cells; the others are
-//! empty. Every cell that is covered or uncovered by such a cluster differs from what was there before, so cells can be compared
-//! one by one. Only a line with a cluster about whose columns terminals do not agree is written whole, over blanks, once anything
-//! in it has changed: such a cluster may cover less than its cells, or more.
+//! A cell holds what [`clusters`] tells as one. A cluster of two columns or three stands in the
+//! first of its cells; the others are empty. Every cell that is covered or uncovered by such a
+//! cluster differs from what was there before, so cells can be compared one by one. Only a line
+//! with a cluster about whose columns terminals do not agree is written whole, over blanks, once
+//! anything in it has changed: such a cluster may cover less than its cells, or more.
 
 use std::io::{self, Write};
 
@@ -95,8 +97,8 @@ struct Cell {
 }
 
 impl Cell {
-    /// Whether terminals agree on how many columns it takes: it is one character, and none that they know by different versions
-    /// of Unicode.
+    /// Whether terminals agree on how many columns it takes: it is one character, and none that
+    /// they know by different versions of Unicode.
     fn is_sure(&self) -> bool {
         let mut characters = self.text.chars();
         match (characters.next(), characters.next()) {
@@ -141,7 +143,8 @@ impl Canvas {
 
     /// Writes a text from a cell on, up to the column `end`. Returns the column after it.
     ///
-    /// Control characters are left out. A cluster for which there are not enough columns ends the text.
+    /// Control characters are left out. A cluster for which there are not enough columns ends the
+    /// text.
     pub(super) fn put(&mut self, mut x: u16, y: u16, end: u16, text: &str, style: Style) -> u16 {
         let mut last = None;
         for (cluster, columns) in clusters(text) {
@@ -173,7 +176,8 @@ impl Canvas {
         x
     }
 
-    /// Puts blanks in the place of a cluster of several columns, if this is one of its cells but not the first.
+    /// Puts blanks in the place of a cluster of several columns, if this is one of its cells but
+    /// not the first.
     fn split_wide(&mut self, x: u16, y: u16) {
         let is_empty =
             |canvas: &mut Canvas, x| canvas.at(x, y).is_some_and(|it| it.text.is_empty());
@@ -207,7 +211,8 @@ impl Canvas {
         }
     }
 
-    /// Writes what a terminal that shows `before` needs in order to show this. Both have the same size.
+    /// Writes what a terminal that shows `before` needs in order to show this. Both have the same
+    /// size.
     pub(super) fn write_over(&self, before: &Canvas, to: &mut impl Write) -> io::Result<()> {
         let width = usize::from(self.width).max(1);
         let (mut place, mut style) = (None, None);
@@ -232,13 +237,15 @@ impl Canvas {
                     cell.style.write(to)?;
                     style = Some(cell.style);
                 }
-                // What a terminal shows in fewer columns than these has blanks of its style behind it.
+                // What a terminal shows in fewer columns than these has blanks of its style behind
+                // it.
                 let cells = line[x + 1..].iter().take_while(|cell| cell.text.is_empty()).count();
                 if !cell.is_sure() && cells > 0 {
                     queue!(to, Print(" ".repeat(cells + 1)), MoveTo(x as u16, y as u16))?;
                 }
                 queue!(to, Print(&cell.text))?;
-                // Where the cursor stands after the last column is no terminal's to agree on, either.
+                // Where the cursor stands after the last column is no terminal's to agree on,
+                // either.
                 let next = x + 1 < width && cell.is_sure() && cells == 0;
                 place = next.then_some((x + 1, y));
             }
@@ -415,7 +422,8 @@ mod tests {
             let puts: Vec<_> = (0..random(8))
                 .map(|_| {
                     let text = texts[random(texts.len())];
-                    // This terminal goes on in the next line with what it takes for wider than is left of a line.
+                    // This terminal goes on in the next line with what it takes for wider than is
+                    // left of a line.
                     let places = if text.contains('🏽') { 8 } else { 14 };
                     let (x, y) = (random(places) as u16, random(5) as u16);
                     (x, y, text, styles[random(styles.len())])

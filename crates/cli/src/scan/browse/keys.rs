@@ -21,11 +21,12 @@ pub(super) enum Input {
     Nothing,
 }
 
-/// Waits until the terminal has something to read, for a while. A change of its size ends the wait as well. Returns whether there is
-/// something.
+/// Waits until the terminal has something to read, for a while. A change of its size ends the wait
+/// as well. Returns whether there is something.
 ///
-/// crossterm reads a terminal that has been hung up again and again, and so never comes back from a wait in
-/// which that happens. So nothing is waited for there, and a terminal that is gone is not given to it.
+/// crossterm reads a terminal that has been hung up again and again, and so never comes back from a
+/// wait in which that happens. So nothing is waited for there, and a terminal that is gone is not
+/// given to it.
 ///
 /// # Errors
 ///
@@ -55,9 +56,10 @@ fn wait_for_terminal(wait: Duration) -> io::Result<bool> {
 
 /// Whether crossterm has an event, if `readable` says that the terminal has something to read.
 ///
-/// crossterm is told once by the system that there is something (its `epoll` is edge-triggered). Where a change of the size comes at the
-/// same moment it answers with that alone and forgets what it was told, so keys would lie there until the next one is typed. Attributes
-/// that are set, to what they are, wake whoever waits for the terminal, and so the system tells it again.
+/// crossterm is told once by the system that there is something (its `epoll` is edge-triggered).
+/// Where a change of the size comes at the same moment it answers with that alone and forgets what
+/// it was told, so keys would lie there until the next one is typed. Attributes that are set, to
+/// what they are, wake whoever waits for the terminal, and so the system tells it again.
 #[cfg(unix)]
 fn has_event(readable: bool) -> io::Result<bool> {
     use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};

@@ -1,8 +1,9 @@
 //! `poach scan -i`: going through a scan on a terminal, while it is made and after.
 //!
-//! [`state`] knows where one is and what a key does, [`view`] draws it, [`screen`] has the terminal, and this module does
-//! what the keys ask for outside of the browser. [`walk`] scans on a thread of its
-//! own, and [`poach_scan::listing`] knows what it has found so far, and makes the rows; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
+//! [`state`] knows where one is and what a key does, [`view`] draws it, [`screen`] has the
+//! terminal, and this module does what the keys ask for outside of the browser. [`walk`] scans on a
+//! thread of its own, and [`poach_scan::listing`] knows what it has found so far, and makes the
+//! rows; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, IsTerminal as _};
@@ -268,8 +269,8 @@ impl<'a> App<'a> {
         false
     }
 
-    /// Reads an export to its end that was read as far as it was looked at. Whether all is known; if
-    /// not, it is said why.
+    /// Reads an export to its end that was read as far as it was looked at. Whether all is known;
+    /// if not, it is said why.
     fn has_all(&mut self) -> Result<bool> {
         let Some((path, memory)) = self.start.document.filter(|_| self.browser.stored.is_some())
         else {
@@ -373,8 +374,9 @@ impl<'a> App<'a> {
         Ok(())
     }
 
-    /// Makes the report of the tab that is shown again, for a scan that has changed. Of equal files, where nothing but some entries is gone,
-    /// those that are left are not compared again.
+    /// Makes the report of the tab that is shown again, for a scan that has changed. Of equal
+    /// files, where nothing but some entries is gone, those that are left are not compared
+    /// again.
     fn remake_report(&mut self, only_gone: bool) -> Result<()> {
         let shown = self.browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
         let Some(&report) = shown else { return Ok(()) };
@@ -486,8 +488,8 @@ fn common(mut a: Names, b: Names) -> Names {
     a
 }
 
-/// Takes out what is gone. The directories that it was in have changed by themselves, too: their times and, on some file systems,
-/// their sizes.
+/// Takes out what is gone. The directories that it was in have changed by themselves, too: their
+/// times and, on some file systems, their sizes.
 fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
     browser.scan.forget_all(went.iter().map(Vec::as_slice))?;
     let above: BTreeSet<&[Vec<u8>]> = went.iter().map(|names| &names[..names.len() - 1]).collect();
@@ -502,7 +504,8 @@ fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
     Ok(())
 }
 
-/// What is to go, with the given paths that it lies below. Of equal files, each with one that stays.
+/// What is to go, with the given paths that it lies below. Of equal files, each with one that
+/// stays.
 ///
 /// # Errors
 ///

@@ -42,12 +42,13 @@ pub(super) fn open(path: &[u8]) -> io::Result<()> {
     thread::Builder::new().name("opened".to_owned()).spawn(move || child.wait()).map(drop)
 }
 
-/// Asks the terminal to keep a path as what was copied (OSC 52), where it may even be another machine's.
+/// Asks the terminal to keep a path as what was copied (OSC 52), where it may even be another
+/// machine's.
 ///
 /// # Errors
 ///
-/// If the terminal cannot be written to, or the path holds a control character: a shell that it is pasted into would obey a
-/// newline.
+/// If the terminal cannot be written to, or the path holds a control character: a shell that it is
+/// pasted into would obey a newline.
 pub(super) fn copy(path: &[u8]) -> io::Result<()> {
     let path = std::path::absolute(path_of(path)?)?;
     let path = path.as_os_str().as_encoded_bytes();

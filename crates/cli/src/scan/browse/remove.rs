@@ -1,20 +1,23 @@
 //! Deleting what was shown, and nothing else; moving it to the trash likewise.
 //!
-//! A [`Plan`] lists entries and all that is in them, with device and number of each, by open directories: no link is followed,
-//! and a file system mounted below is refused. The list is what the question shows. [`Plan::carry_out`] then deletes exactly
-//! this list, from the leaves up, each name by the handle of its directory and only if it is what was listed still: the same
-//! device and number and, of a file, the same length, and the same times of its content and of its attributes, as a number may
-//! be given to a new file, and a time can be set back. A directory
-//! that was replaced since, by a link or another directory, is refused; what was added since keeps its directory.
+//! A [`Plan`] lists entries and all that is in them, with device and number of each, by open
+//! directories: no link is followed, and a file system mounted below is refused. The list is what
+//! the question shows. [`Plan::carry_out`] then deletes exactly this list, from the leaves up, each
+//! name by the handle of its directory and only if it is what was listed still: the same device and
+//! number and, of a file, the same length, and the same times of its content and of its attributes,
+//! as a number may be given to a new file, and a time can be set back. A directory
+//! that was replaced since, by a link or another directory, is refused; what was added since keeps
+//! its directory.
 //!
 //! A file that is deleted because another one is equal to it is compared with that, byte by byte,
 //! right before. On Unix the one that stays is written to its disk (`fsync`) before the first of
 //! the others goes. The file then gets another name (`.poach-…`) beside its own, the one that stays
 //! is looked at again, by its name, and only then does it go: two mounts may show one file as two.
 //!
-//! On Unix a moment is left, between the last look at a name and its deletion, in which a file can take another's place: no system
-//! call deletes a file by what it is. A directory is held open from the look on. Windows does delete by a handle, so what was
-//! compared is what goes. What is moved to the trash is looked at once more when it is there, and brought back if it is not what
+//! On Unix a moment is left, between the last look at a name and its deletion, in which a file can
+//! take another's place: no system call deletes a file by what it is. A directory is held open from
+//! the look on. Windows does delete by a handle, so what was compared is what goes. What is moved
+//! to the trash is looked at once more when it is there, and brought back if it is not what
 //! was meant.
 //!
 //! While a directory is listed one handle is open for each level, so what is deeper than
@@ -136,7 +139,8 @@ pub(super) struct Outcome {
 }
 
 impl Plan {
-    /// Lists what lies at some places, of which there is at least one, below given paths. `control` can stop it.
+    /// Lists what lies at some places, of which there is at least one, below given paths. `control`
+    /// can stop it.
     ///
     /// # Errors
     ///
@@ -257,7 +261,8 @@ impl Plan {
         self.files + self.directories
     }
 
-    /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as it was, or cannot be deleted.
+    /// Deletes or moves what was listed, and counts it in `gone`. Ends at the first that is not as
+    /// it was, or cannot be deleted.
     pub(super) fn carry_out(self, control: &Control, gone: &AtomicU64) -> Outcome {
         match self.act {
             Act::Delete => delete(&self, control, gone),
@@ -398,7 +403,8 @@ impl Opened {
     /// ones.
     const MOST: usize = 8;
 
-    /// The directory that the last of some names is in, that name, and whether it is a link by that directory's list.
+    /// The directory that the last of some names is in, that name, and whether it is a link by that
+    /// directory's list.
     fn open(&mut self, root: &Path, names: &Names) -> io::Result<(&Open, CString, bool)> {
         let Some((last, above)) = names.split_last().filter(|(_, above)| !above.is_empty()) else {
             return Err(io::Error::other("a path that was given is not deleted from here"));

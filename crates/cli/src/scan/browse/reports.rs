@@ -86,7 +86,8 @@ impl Page {
         groups
     }
 
-    /// What stands above the rows, a line for each row, and what stands below them, in so many columns.
+    /// What stands above the rows, a line for each row, and what stands below them, in so many
+    /// columns.
     pub(super) fn lines(
         &self,
         look: Look,
@@ -120,8 +121,9 @@ impl Page {
         stopped.into_iter().chain(failed)
     }
 
-    /// Keeps the equal files that are there still, and the groups that have at least two. Whether that is all there is to it: of a file
-    /// that has lost the name by which it was listed, another name may be there.
+    /// Keeps the equal files that are there still, and the groups that have at least two. Whether
+    /// that is all there is to it: of a file that has lost the name by which it was listed,
+    /// another name may be there.
     pub(super) fn retain(&mut self, scan: &Scan) -> bool {
         let Some(equal) = &mut self.equal else { return false };
         let roots = Roots::of(scan);
@@ -160,7 +162,8 @@ impl Page {
         self.marked = self.marked.saturating_add_signed(by).min(last);
     }
 
-    /// Keeps the marked row in sight, below the line of the titles; with the last one what is said of those that are left out.
+    /// Keeps the marked row in sight, below the line of the titles; with the last one what is said
+    /// of those that are left out.
     pub(super) fn scroll(&mut self, page: usize) {
         let page = page.saturating_sub(1).max(1);
         let rows = self.section.rows.len();
@@ -169,7 +172,8 @@ impl Page {
         self.top = in_sight(self.top, self.marked + below, rows + below, page);
     }
 
-    /// Marks the row at a line of the list. Whether it was marked before; nothing, if no row is there.
+    /// Marks the row at a line of the list. Whether it was marked before; nothing, if no row is
+    /// there.
     pub(super) fn mark_line(&mut self, line: usize) -> Option<bool> {
         let at = self.top + line.checked_sub(1)?;
         if at >= self.section.rows.len() {

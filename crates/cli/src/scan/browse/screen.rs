@@ -52,8 +52,9 @@ pub(in crate::scan) fn ask_to_end() -> bool {
     open
 }
 
-/// Ends the process if it has been asked to end, its terminal is gone, and it does not end by itself: a terminal may be hung up
-/// at the very moment at which crossterm reads it (see `keys`), which then never comes back.
+/// Ends the process if it has been asked to end, its terminal is gone, and it does not end by
+/// itself: a terminal may be hung up at the very moment at which crossterm reads it (see `keys`),
+/// which then never comes back.
 fn end_without_terminal() {
     thread::sleep(MOST_WITHOUT_TERMINAL);
     if OPEN.load(Ordering::Relaxed) && keys::is_gone() {
@@ -176,7 +177,8 @@ impl Screen {
         }
     }
 
-    /// Does something that takes a while, and says how far it is. Escape stops it; other keys are kept for later.
+    /// Does something that takes a while, and says how far it is. Escape stops it; other keys are
+    /// kept for later.
     pub(super) fn busy<T: Send>(
         &mut self,
         control: &Control,

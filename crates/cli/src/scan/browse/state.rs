@@ -293,7 +293,8 @@ impl Browser {
         joined(self.names())
     }
 
-    /// The names on the way to the marked row, the given path first. Nothing, if the row is no entry.
+    /// The names on the way to the marked row, the given path first. Nothing, if the row is no
+    /// entry.
     pub(super) fn marked_names(&self) -> Option<Names> {
         if self.tab > 0 {
             let path = self.report.as_ref()?.path()?;
@@ -373,7 +374,8 @@ impl Browser {
         names
     }
 
-    /// What is to be deleted or moved: what was chosen, or else the marked row. What lies within another of them is left out.
+    /// What is to be deleted or moved: what was chosen, or else the marked row. What lies within
+    /// another of them is left out.
     pub(super) fn targets(&self) -> Vec<Names> {
         if self.chosen.is_empty() {
             return self.marked_names().into_iter().collect();
@@ -505,7 +507,8 @@ impl Browser {
     }
 }
 
-/// The first row of a list that is shown: the marked row is in sight, and no line below the last one is empty that a row could have.
+/// The first row of a list that is shown: the marked row is in sight, and no line below the last
+/// one is empty that a row could have.
 pub(super) fn in_sight(top: usize, marked: usize, rows: usize, page: usize) -> usize {
     let top = top.clamp((marked + 1).saturating_sub(page), marked);
     top.min(rows.saturating_sub(page))

@@ -122,7 +122,8 @@ fn it_fits_any_terminal_and_shows_no_control_character() {
         browser.press(Key::Escape);
         browser.mode = Mode::Browse;
     }
-    // A list longer than the screen follows the mark, and is whole again where there is space for it.
+    // A list longer than the screen follows the mark, and is whole again where there is space for
+    // it.
     browser.press(Key::End);
     let lines = shown(&mut browser, 80, 3);
     assert!(!lines[1].contains("large"), "{lines:#?}");
@@ -504,7 +505,8 @@ fn what_grows_is_gone_through_and_keeps_its_place_when_it_has_grown() {
     assert_eq!(press(&mut browser, "q"), Wish::Quit);
 }
 
-/// The terminal is the user's again, in the state that it was in, before the panic says what it has to say.
+/// The terminal is the user's again, in the state that it was in, before the panic says what it has
+/// to say.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_panic_restores_the_terminal() {

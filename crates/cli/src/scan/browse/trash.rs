@@ -1,16 +1,20 @@
-//! The trash of the desktop, as freedesktop.org specifies it (version 1.0), and the way back out of it.
+//! The trash of the desktop, as freedesktop.org specifies it (version 1.0), and the way back out of
+//! it.
 //!
-//! Own code, and not the crate `trash`: that takes paths, follows what they lead to at that moment, and copies where it cannot
-//! rename; what is moved from here is named by the handle of its directory and looked at before and after.
+//! Own code, and not the crate `trash`: that takes paths, follows what they lead to at that moment,
+//! and copies where it cannot rename; what is moved from here is named by the handle of its
+//! directory and looked at before and after.
 //!
-//! What lies on the file system of the user's own trash goes there; anything else to the trash at the top of its file system:
-//! `.Trash/<uid>` where an administrator has made `.Trash` with the sticky bit, else `.Trash-<uid>`. Nothing is copied, so an
-//! entry is moved whole or not at all. What is moved is written down in `info` first, and brought back by a rename that
+//! What lies on the file system of the user's own trash goes there; anything else to the trash at
+//! the top of its file system: `.Trash/<uid>` where an administrator has made `.Trash` with the
+//! sticky bit, else `.Trash-<uid>`. Nothing is copied, so an entry is moved whole or not at all.
+//! What is moved is written down in `info` first, and brought back by a rename that
 //! replaces nothing.
 //!
-//! Other users can make any of these directories before the user does, and what is moved to a directory of theirs is theirs to
-//! read. So a trash and its parts must belong to the user who moves something, nobody else may write to the parts, and nobody
-//! else may have anything of a trash at the top of a file system: this is asked of open directories, after they were made.
+//! Other users can make any of these directories before the user does, and what is moved to a
+//! directory of theirs is theirs to read. So a trash and its parts must belong to the user who
+//! moves something, nobody else may write to the parts, and nobody else may have anything of a
+//! trash at the top of a file system: this is asked of open directories, after they were made.
 
 use std::collections::HashMap;
 use std::env;
@@ -125,7 +129,8 @@ impl Trashed {
     ///
     /// # Errors
     ///
-    /// The system's own; or that something else is there, or that what is in the trash is not what was moved there.
+    /// The system's own; or that something else is there, or that what is in the trash is not what
+    /// was moved there.
     pub(super) fn bring_back(&self) -> io::Result<()> {
         if Identity::of(&stat(&self.bin.files, &self.name)?) != self.identity {
             return Err(io::Error::other("what is in the trash is not what was moved there"));
@@ -158,9 +163,11 @@ impl Bin {
         Bin::at_top(&top, path, uid)
     }
 
-    /// The trash in a user's home, if that is the user's and lies on a device. Of root with another user's HOME it is the other's.
+    /// The trash in a user's home, if that is the user's and lies on a device. Of root with another
+    /// user's HOME it is the other's.
     fn at_home(home: &Path, device: u64, uid: u32) -> io::Result<Option<Bin>> {
-        // What root makes in another user's home is root's, and that user's own programs could not use it.
+        // What root makes in another user's home is root's, and that user's own programs could not
+        // use it.
         let there = home.ancestors().find_map(|above| std::fs::metadata(above).ok());
         if there.is_none_or(|above| std::os::unix::fs::MetadataExt::uid(&above) != uid) {
             return Ok(None);
@@ -199,7 +206,8 @@ impl Bin {
         Err(io::Error::other("a part of the trash is another user's, or others may write to it"))
     }
 
-    /// Writes down where something is from, and so takes a name for it. The name, and the name of what was written.
+    /// Writes down where something is from, and so takes a name for it. The name, and the name of
+    /// what was written.
     fn note(&self, name: &CString, path: &Path) -> io::Result<(CString, CString)> {
         let name = name.to_bytes();
         let name = &name[..name.len().min(LONGEST)];

@@ -135,7 +135,8 @@ pub(in super::super) fn open_in(within: &Handle, name: &CString) -> io::Result<H
     Ok(rustix::fs::openat(within, name, DIRECTORY, Mode::empty())?)
 }
 
-/// What is in a directory, and which of it is there a link that opening it would follow all the same: nothing.
+/// What is in a directory, and which of it is there a link that opening it would follow all the
+/// same: nothing.
 pub(in super::super) fn list(directory: &Handle) -> io::Result<Vec<(CString, bool)>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {

@@ -10,7 +10,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-/// The mask of signals that a process has under `name` in what the kernel lists of it; bit 0 is signal 1.
+/// The mask of signals that a process has under `name` in what the kernel lists of it; bit 0 is
+/// signal 1.
 fn signals(status: &str, name: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix(name)).expect("a mask");
     u64::from_str_radix(mask.trim(), 16).expect("hexadecimal")
@@ -20,8 +21,9 @@ const INTERRUPT: u64 = 1 << (2 - 1);
 
 const HANGUP: u64 = 1;
 
-/// The program, which Ctrl-C and a terminal that goes away can end: a shell without job control has what it starts in the background
-/// ignore Ctrl-C, `nohup` has it ignore the other, and so do these tests then, and all that they start.
+/// The program, which Ctrl-C and a terminal that goes away can end: a shell without job control has
+/// what it starts in the background ignore Ctrl-C, `nohup` has it ignore the other, and so do these
+/// tests then, and all that they start.
 pub(crate) fn program(path: &str) -> Command {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if status.is_empty() || signals(&status, "SigIgn:") & (INTERRUPT | HANGUP) == 0 {
@@ -39,7 +41,8 @@ pub(crate) fn interrupt(child: &Child) {
     kill_process(pid, Signal::INT).expect("it runs");
 }
 
-/// Waits until a program that writes to this pipe can write no more: half a second long nothing has come to what is there.
+/// Waits until a program that writes to this pipe can write no more: half a second long nothing has
+/// come to what is there.
 pub(crate) fn wait_until_full(pipe: impl AsFd) {
     /// A pipe holds twice as much, in pages that short writes may leave half empty.
     const MUCH: u64 = 1 << 15;
@@ -54,12 +57,13 @@ pub(crate) fn wait_until_full(pipe: impl AsFd) {
     }
 }
 
-/// Waits until the program catches Ctrl-C, as the kernel lists it. Returns which signals it ignores then;
-/// bit 0 is signal 1.
+/// Waits until the program catches Ctrl-C, as the kernel lists it. Returns which signals it ignores
+/// then; bit 0 is signal 1.
 pub(crate) fn wait_for_handler(pid: i32) -> u64 {
     loop {
         let status = fs::read_to_string(format!("/proc/{pid}/status")).expect("it runs");
-        // The shell that starts it may catch Ctrl-C itself, before it has ignored what it is to ignore.
+        // The shell that starts it may catch Ctrl-C itself, before it has ignored what it is to
+        // ignore.
         let begun = status.starts_with("Name:\tpoach\n");
         if begun && signals(&status, "SigCgt:") & INTERRUPT != 0 {
             return signals(&status, "SigIgn:");
@@ -69,8 +73,8 @@ pub(crate) fn wait_for_handler(pid: i32) -> u64 {
     }
 }
 
-/// Whether a program that a test needs is installed. If not the test says so, and is left out, but where
-/// `cargo xtask documents` has set `POACH_NOTHING_LEFT_OUT`.
+/// Whether a program that a test needs is installed. If not the test says so, and is left out, but
+/// where `cargo xtask documents` has set `POACH_NOTHING_LEFT_OUT`.
 pub(crate) fn has(program: &str, version: &str) -> bool {
     use std::io::Write as _;
     use std::process::Stdio;

@@ -1,5 +1,5 @@
-//! What the two flavours have in common: their handles, over a queue, a claim of its oldest tasks, and what the owner does before
-//! it claims itself.
+//! What the two flavours have in common: their handles, over a queue, a claim of its oldest tasks,
+//! and what the owner does before it claims itself.
 
 macro_rules! flavour {
     ($end:literal) => {
@@ -44,7 +44,8 @@ macro_rules! flavour {
                 self.queue.capacity()
             }
 
-            /// How many tasks can be pushed: at least so many. A thief that is at work may make it more at once.
+            /// How many tasks can be pushed: at least so many. A thief that is at work may make it
+            /// more at once.
             pub fn spare_capacity(&self) -> usize {
                 self.queue.free()
             }
@@ -64,7 +65,8 @@ macro_rules! flavour {
                 self.queue.push_within(task)
             }
 
-            /// Adds tasks, as many as there is room for. No more are taken from the iterator than that.
+            /// Adds tasks, as many as there is room for. No more are taken from the iterator than
+            /// that.
             #[inline]
             pub fn extend<I: IntoIterator<Item = T>>(&self, tasks: I) {
                 self.queue.extend_within(tasks.into_iter());
@@ -76,9 +78,10 @@ macro_rules! flavour {
                 self.queue.pop()
             }
 
-            /// Takes the oldest tasks, as many as `count_fn` says of their number or fewer, as an iterator. Until it has given
-            /// out the last of them or is dropped, steals are [`Busy`](StealError::Busy); what it has left is dropped with it.
-            /// If it is leaked they remain so.
+            /// Takes the oldest tasks, as many as `count_fn` says of their number or fewer, as an
+            /// iterator. Until it has given out the last of them or is dropped, steals are
+            /// [`Busy`](StealError::Busy); what it has left is dropped with it. If it is leaked
+            /// they remain so.
             ///
             /// # Errors
             ///
@@ -159,8 +162,8 @@ macro_rules! flavour {
             }
         }
 
-        // SAFETY: a claim is a thief's right to some tasks, and any thread may be a thief; it is used by one at a time, since
-        // `next` takes it by a mutable reference.
+        // SAFETY: a claim is a thief's right to some tasks, and any thread may be a thief; it is
+        // used by one at a time, since `next` takes it by a mutable reference.
         unsafe impl<T: Send> Send for Drain<'_, T> {}
         // SAFETY: with a shared reference nothing can be done but ask for the number of the tasks.
         unsafe impl<T: Send> Sync for Drain<'_, T> {}
@@ -179,14 +182,16 @@ macro_rules! flavour {
         }
 
         impl<T> Stealer<T> {
-            /// Moves the oldest tasks to another worker, as many as `count_fn` says of their number, or fewer if it has no room for them
-            /// or some are gone: how many were moved.
+            /// Moves the oldest tasks to another worker, as many as `count_fn` says of their
+            /// number, or fewer if it has no room for them or some are gone: how many were
+            /// moved.
             ///
             /// # Errors
             ///
             /// [`StealError`], if there was none.
-            // Inlined, as the original is, all but the steal itself, whose answer comes in two registers: an answer that came in memory, of which an
-            // attempt in vain writes two bytes, would be read again by words, which have to wait for the bytes.
+            // Inlined, as the original is, all but the steal itself, whose answer comes in two
+            // registers: an answer that came in memory, of which an attempt in vain writes two
+            // bytes, would be read again by words, which have to wait for the bytes.
             #[inline]
             pub fn steal<C>(&self, dest: &Worker<T>, mut count_fn: C) -> Result<usize, StealError>
             where
@@ -199,8 +204,8 @@ macro_rules! flavour {
                 }
             }
 
-            /// As [`steal`](Stealer::steal), but the youngest of those tasks is returned, with the number of the others, which are
-            /// moved.
+            /// As [`steal`](Stealer::steal), but the youngest of those tasks is returned, with the
+            /// number of the others, which are moved.
             ///
             /// # Errors
             ///
@@ -228,7 +233,8 @@ macro_rules! flavour {
                 if thief.rings().is_draining() { Err(StealError::Busy) } else { look(thief) }
             }
 
-            // There are free slots: only the thread that has `dest` makes less of them, and it has asked after `count_fn` ran.
+            // There are free slots: only the thread that has `dest` makes less of them, and it has
+            // asked after `count_fn` ran.
 
             #[inline(never)]
             fn steal_some(

@@ -11,13 +11,15 @@
 //! assert_eq!((worker.pop(), other.pop()), (Some(3), Some(0)));
 //! ```
 //!
-//! A worker of [`lifo`] is a [`Biased`] deque with the [`Asymmetric`] policy, one of [`fifo`] a [`Fifo`]; both keep the ring that they
-//! were made with, so a push can fail. These two let a thief claim any number of the oldest tasks by one compare-and-swap, which is
-//! what a counted steal is. A LIFO thief that wants more than is open asks for more, and takes what it then finds.
+//! A worker of [`lifo`] is a [`Biased`] deque with the [`Asymmetric`] policy, one of [`fifo`] a
+//! [`Fifo`]; both keep the ring that they were made with, so a push can fail. These two let a thief
+//! claim any number of the oldest tasks by one compare-and-swap, which is what a counted steal is.
+//! A LIFO thief that wants more than is open asks for more, and takes what it then finds.
 //!
-//! What differs from the original: thieves do not exclude each other. A steal is [`Busy`](StealError::Busy) only if another thread
-//! took tasks between its look and its exchange, or while a [`Drain`](lifo::Drain) of the queue is alive, which is kept so because
-//! programs count on it. A capacity is at most 2^30.
+//! What differs from the original: thieves do not exclude each other. A steal is
+//! [`Busy`](StealError::Busy) only if another thread took tasks between its look and its exchange,
+//! or while a [`Drain`](lifo::Drain) of the queue is alive, which is kept so because programs count
+//! on it. A capacity is at most 2^30.
 
 use poach_memory::{Asymmetric, Machine};
 

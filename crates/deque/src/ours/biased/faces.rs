@@ -33,7 +33,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         Ok(())
     }
 
-    /// Adds the next `count` of `tasks`, shown to thieves at once. Ends the program as [`push`](Biased::push) does.
+    /// Adds the next `count` of `tasks`, shown to thieves at once. Ends the program as
+    /// [`push`](Biased::push) does.
     #[inline]
     pub(crate) fn push_all(&self, count: usize, tasks: &mut impl Claim<Item = T>) {
         if count == 0 {
@@ -50,14 +51,15 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         }
     }
 
-    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the iterator. If that unwinds, up to three
-    /// tasks that it has given are dropped.
+    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the
+    /// iterator. If that unwinds, up to three tasks that it has given are dropped.
     #[inline]
     pub(crate) fn extend_within(&self, mut tasks: impl Iterator<Item = T>) {
         let shared = &*self.shared;
         let buffer = &self.private().buffer;
         let mut tail = self.tail();
-        // The iterator may use this very queue. So what it has given is in no slot while it runs, and goes there at the tail of then.
+        // The iterator may use this very queue. So what it has given is in no slot while it runs,
+        // and goes there at the tail of then.
         loop {
             if buffer.has_several(tail, 4) {
                 // One store of the tail shows four.
@@ -80,7 +82,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
                     continue;
                 }
                 for task in [first, second, third, fourth] {
-                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared` keeps the rings.
+                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared`
+                    // keeps the rings.
                     unsafe { buffer.write(tail, task) };
                     tail = tail.wrapping_add(1);
                 }
@@ -97,7 +100,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         self.publish(self.tail());
     }
 
-    /// Adds tasks; those that find no free slot, because an iterator has filled the queue meanwhile, are dropped.
+    /// Adds tasks; those that find no free slot, because an iterator has filled the queue
+    /// meanwhile, are dropped.
     #[cold]
     #[inline(never)]
     fn push_each<const COUNT: usize>(&self, tasks: [T; COUNT]) {
@@ -125,7 +129,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     /// Opens all tasks.
     pub(crate) fn open_all(&self) {
         let shared = &*self.shared;
-        // Relaxed, all: as in `answer`; the request is above any index before anything is open (see "Opened by the owner").
+        // Relaxed, all: as in `answer`; the request is above any index before anything is open (see
+        // "Opened by the owner").
         let (tag, _) = unpack(shared.thieves.head.load(Ordering::Relaxed));
         let tail = shared.owner.tail.load(Ordering::Relaxed);
         shared.request.store(RAISED, Ordering::Relaxed);

@@ -1,13 +1,14 @@
-//! A deque biased towards its owner: push and pop have neither a fence nor a locked instruction until a thief
-//! comes, and one barrier of a thief opens all the tasks there are to all thieves.
+//! A deque biased towards its owner: push and pop have neither a fence nor a locked instruction
+//! until a thief comes, and one barrier of a thief opens all the tasks there are to all thieves.
 //!
-//! Source: the request is that of Lace's split deque ([`split`](crate::split)), the pop's store and load are
-//! Chase and Lev's ([`chase_lev`](crate::chase_lev)), and the thieves' index with a tag is ours.
+//! Source: the request is that of Lace's split deque ([`split`](crate::split)), the pop's store and
+//! load are Chase and Lev's ([`chase_lev`](crate::chase_lev)), and the thieves' index with a tag is
+//! ours.
 //!
 //! # How it works
 //!
-//! Tasks have indices; those from `top` up to `tail` are in the queue. The owner pushes and pops at `tail`. Thieves take
-//! from `top`, but only below a `bound` that somebody has *opened*:
+//! Tasks have indices; those from `top` up to `tail` are in the queue. The owner pushes and pops at
+//! `tail`. Thieves take from `top`, but only below a `bound` that somebody has *opened*:
 //!
 //! | word | content | written by |
 //! |---|---|---|
@@ -24,45 +25,51 @@
 //! | 4 | below: lowers the `request`, closes by a compare-and-swap of `head` | loads `tail` |
 //! | 5 | has the task, opens some of the rest | opens up to that `tail`, with the tag of step 1 |
 //!
-//! An owner that meets a raised request opens half of its tasks by itself, with two stores and one compare-and-swap. So a
-//! thief looks a number of times whether it does, between its steps 2 and 3, and pays for the barrier only if the owner
-//! is away. The owner that comes back to tasks that a barrier has opened is *eager* for a number of
-//! operations: it leaves the request raised and opens with each push and pop, so that the next thief needs no barrier.
+//! An owner that meets a raised request opens half of its tasks by itself, with two stores and one
+//! compare-and-swap. So a thief looks a number of times whether it does, between its steps 2 and 3,
+//! and pays for the barrier only if the owner is away. The owner that comes back to tasks that a
+//! barrier has opened is *eager* for a number of operations: it leaves the request raised and opens
+//! with each push and pop, so that the next thief needs no barrier.
 //!
 //! # Why it is correct
 //!
-//! *Claim.* Whoever takes from `top` compares and swaps `head`, tag and all, while `open` has the same tag and a bound above.
-//! So the tag at the time of the exchange is that of `open`, and it remains to show: if the tags are equal, the owner takes no
-//! index below `bound` before it closes. The owner takes an index without closing only if it has loaded a request at or below it.
+//! *Claim.* Whoever takes from `top` compares and swaps `head`, tag and all, while `open` has the
+//! same tag and a bound above. So the tag at the time of the exchange is that of `open`, and it
+//! remains to show: if the tags are equal, the owner takes no index below `bound` before it closes.
+//! The owner takes an index without closing only if it has loaded a request at or below it.
 //!
-//! *Opened by the owner.* It has stored a request of `bound` or more before. Other threads only raise it, and the owner
-//! lowers it only right before it closes.
+//! *Opened by the owner.* It has stored a request of `bound` or more before. Other threads only
+//! raise it, and the owner lowers it only right before it closes.
 //!
-//! *Opened by a thief*, up to the tail `t` that it has loaded, with the tag `g` that it has read in step 1. Take a pop of
-//! an index below `t` that loaded a low request. By the policy, either it saw what the thief raised, or the thief's load of `tail`
-//! saw the pop's store or a later one. In the second case the pop was over at `t`, and the task below `t` is another one. In the
-//! first the owner has lowered the request after it was raised, and closes next. The tag `g` is then
-//! over: had the owner closed before step 1, its lowering would come before step 1 and so before the raising (the thief
-//! acquires what the close releases).
+//! *Opened by a thief*, up to the tail `t` that it has loaded, with the tag `g` that it has read in
+//! step 1. Take a pop of an index below `t` that loaded a low request. By the policy, either it saw
+//! what the thief raised, or the thief's load of `tail` saw the pop's store or a later one. In the
+//! second case the pop was over at `t`, and the task below `t` is another one. In the
+//! first the owner has lowered the request after it was raised, and closes next. The tag `g` is
+//! then over: had the owner closed before step 1, its lowering would come before step 1 and so
+//! before the raising (the thief acquires what the close releases).
 //!
-//! *Late.* A thief may open late, even over what others opened. It writes its own tag and a bound that is good for that tag: under
-//! one tag the owner takes no task after the thief's step 3 without closing, so all indices from `top` to `t` stay in the queue.
+//! *Late.* A thief may open late, even over what others opened. It writes its own tag and a bound
+//! that is good for that tag: under one tag the owner takes no task after the thief's step 3
+//! without closing, so all indices from `top` to `t` stay in the queue.
 //!
-//! *Nothing left.* An owner that has lowered the request and then finds that thieves have taken all does not close; it raises
-//! the request again.
+//! *Nothing left.* An owner that has lowered the request and then finds that thieves have taken all
+//! does not close; it raises the request again.
 //!
-//! *Handing over.* The owner's stores of `tail` release, opening releases, and a claim acquires `open`.
-//! What happens to the slots is `ring`'s affair: a claim is of indices below a tail that was acquired.
+//! *Handing over.* The owner's stores of `tail` release, opening releases, and a claim acquires
+//! `open`. What happens to the slots is `ring`'s affair: a claim is of indices below a tail that
+//! was acquired.
 //!
-//! *Tags* and indices in `head` have 32 bits each. An exchange could succeed wrongly only if its thief slept while `head` went
-//! through a multiple of 2^32 closes and of 2^32 steals to the very same word: half a minute of nothing but one of them,
-//! and then one chance in 2^32.
+//! *Tags* and indices in `head` have 32 bits each. An exchange could succeed wrongly only if its
+//! thief slept while `head` went through a multiple of 2^32 closes and of 2^32 steals to the very
+//! same word: half a minute of nothing but one of them, and then one chance in 2^32.
 //!
 //! # Emptiness
 //!
-//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](crate::Thief::len) answers. So an owner that pushes,
-//! executes a full fence and looks for sleepers, and a sleeper that announces itself, executes one and looks for tasks, do not
-//! both see nothing. A thief may say `Empty` of a queue whose last task the owner is just popping.
+//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](crate::Thief::len)
+//! answers. So an owner that pushes, executes a full fence and looks for sleepers, and a sleeper
+//! that announces itself, executes one and looks for tasks, do not both see nothing. A thief may
+//! say `Empty` of a queue whose last task the owner is just popping.
 
 mod faces;
 mod thief;
@@ -157,7 +164,8 @@ fn opened(head: u64, open: u64) -> u32 {
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
-        // Acquire: whoever moved the head here had seen a tail at or above it; this one must not see an older.
+        // Acquire: whoever moved the head here had seen a tail at or above it; this one must not
+        // see an older.
         let (_, top) = unpack(self.thieves.head.load(Ordering::Acquire));
         // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
         M::full();
@@ -166,7 +174,8 @@ impl<T, M: Memory, P> Shared<T, M, P> {
         count(tail, top) as usize
     }
 
-    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the answer.
+    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the
+    /// answer.
     #[inline]
     fn is_empty(&self) -> bool {
         // Acquire, here and below, and the fence: as in `len`.
@@ -185,7 +194,8 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
         let (_, top) = unpack(self.thieves.head.load(Ordering::Relaxed));
         let tail = self.owner.tail.load(Ordering::Relaxed);
         let tasks = count(tail, top);
-        // SAFETY: no handle is left, so nobody is between claim and mark and all from `top` to `tail` are tasks.
+        // SAFETY: no handle is left, so nobody is between claim and mark and all from `top` to
+        // `tail` are tasks.
         unsafe { self.thieves.rings.drop_tasks(tail.wrapping_sub(u64::from(tasks)), tail) };
     }
 }
@@ -250,8 +260,9 @@ impl<T, P: StoreLoad<Machine>> Biased<T, P> {
 }
 
 impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
-    /// As [`with_capacity`](Biased::with_capacity), with the first task at `index` (its low 32 bits), for tests of
-    /// indices that wrap around, and thieves that look `looks` times for the owner's answer before they pay for a barrier.
+    /// As [`with_capacity`](Biased::with_capacity), with the first task at `index` (its low 32
+    /// bits), for tests of indices that wrap around, and thieves that look `looks` times for
+    /// the owner's answer before they pay for a barrier.
     ///
     /// # Errors
     ///
@@ -292,7 +303,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     #[inline(always)]
     fn private(&self) -> &OwnerState<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
+        // that.
         unsafe { self.shared.owner.private.get() }
     }
 
@@ -360,7 +372,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         let shared = &*self.shared;
         // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
         shared.owner.tail.store(tail, Ordering::Release);
-        // Relaxed: a request that is seen late is answered late, or by the thief itself. One at the tail is what the owner has lowered it to.
+        // Relaxed: a request that is seen late is answered late, or by the thief itself. One at the
+        // tail is what the owner has lowered it to.
         if tail < shared.request.load(Ordering::Relaxed) {
             self.answer(tail);
         }
@@ -385,14 +398,16 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         }
     }
 
-    /// The same with a policy that calls a function, which the usual path then saves no registers for.
+    /// The same with a policy that calls a function, which the usual path then saves no registers
+    /// for.
     #[cold]
     #[inline(never)]
     fn pop_with_call(&self, tail: u64) -> Option<T> {
         self.pop_inline::<false>(tail)
     }
 
-    /// Steps 1 to 3 of a pop. There may be no task: then the request is at the tail or above it, as it is at `top` or above.
+    /// Steps 1 to 3 of a pop. There may be no task: then the request is at the tail or above it, as
+    /// it is at `top` or above.
     #[inline(always)]
     fn pop_inline<const INLINE: bool>(&self, tail: u64) -> Option<T> {
         let shared = &*self.shared;
@@ -404,12 +419,13 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         } else {
             shared.owner.policy.owner();
         }
-        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
-        // owner wrote itself.
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
+        // but what the owner wrote itself.
         if tail <= shared.request.load(Ordering::Relaxed) {
             return self.pop_requested(tail);
         }
-        // SAFETY: the request is at or below `index`, so no thief takes it before the owner closes (module comment).
+        // SAFETY: the request is at or below `index`, so no thief takes it before the owner closes
+        // (module comment).
         Some(unsafe { self.private().buffer.read(index) })
     }
 
@@ -467,12 +483,13 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         eager.get() > 0
     }
 
-    /// Closes, and opens some of what is below `end`: `end` is `tail`, or one below if the owner takes the last task. `false`
-    /// if thieves have taken all below `tail`.
+    /// Closes, and opens some of what is below `end`: `end` is `tail`, or one below if the owner
+    /// takes the last task. `false` if thieves have taken all below `tail`.
     fn close(&self, tail: u64, end: u64) -> bool {
         let shared = &*self.shared;
         let private = self.private();
-        // Relaxed: a hint whether thieves have asked, or the owner has come down to what it had opened.
+        // Relaxed: a hint whether thieves have asked, or the owner has come down to what it had
+        // opened.
         let asked = shared.request.load(Ordering::Relaxed) == RAISED;
         // Relaxed: the exchange validates it.
         let mut seen = shared.thieves.head.load(Ordering::Relaxed);
@@ -501,8 +518,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
             // Relaxed: the exchange releases it.
             shared.request.store(request, Ordering::Relaxed);
             lowered |= !eager;
-            // Release: who reads the new tag (acquire) raises the request after it was lowered here. The tasks that are left are this
-            // thread's own, and what thieves have done with a slot is acquired with `finished`.
+            // Release: who reads the new tag (acquire) raises the request after it was lowered
+            // here. The tasks that are left are this thread's own, and what thieves
+            // have done with a slot is acquired with `finished`.
             match shared.thieves.head.compare_exchange(
                 seen,
                 pack(tag.wrapping_add(1), u64::from(top)),

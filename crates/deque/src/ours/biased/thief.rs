@@ -15,16 +15,18 @@ fn tasks(tail: u64, head: u64) -> i32 {
 }
 
 impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
-    /// Claims as many of the oldest tasks as `want` says of the number that are open (one at least).
+    /// Claims as many of the oldest tasks as `want` says of the number that are open (one at
+    /// least).
     #[inline]
     pub(crate) fn claim(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
-        // SAFETY: `move_top` claimed these indices for this call alone, and `open` was acquired, which somebody
-        // released who had seen or stored a tail above them.
+        // SAFETY: `move_top` claimed these indices for this call alone, and `open` was acquired,
+        // which somebody released who had seen or stored a tail above them.
         self.move_top(want)
             .map(|(top, count)| unsafe { self.shared.thieves.rings.claimed(u64::from(top), count) })
     }
 
-    /// As [`claim`](Thief::claim): what `one` makes of a single task, for which no claim is put together, or `several` of more.
+    /// As [`claim`](Thief::claim): what `one` makes of a single task, for which no claim is put
+    /// together, or `several` of more.
     #[inline(always)]
     pub(crate) fn claim_for<R>(
         &self,
@@ -45,7 +47,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         })
     }
 
-    /// Whether there is a task: `Empty` is said without a fence, so nobody who pushes and then looks for sleepers may count on it.
+    /// Whether there is a task: `Empty` is said without a fence, so nobody who pushes and then
+    /// looks for sleepers may count on it.
     #[inline]
     pub(crate) fn look(&self) -> Steal<()> {
         // Acquire, both: as in `move_top`.
@@ -58,19 +61,21 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
 
     /// `Empty`, if the owner is not just popping a task that is open: that may go to a thief.
     ///
-    /// The head was read first, then a tail at or below it, and then this reads what is open. Only the owner's pop of the last task
-    /// could have stored that tail while the task was still there, and if the task was open then, it was so under the head's tag. If
-    /// it no longer is, the pop is over, and between its end and the owner's next push there was nothing.
+    /// The head was read first, then a tail at or below it, and then this reads what is open. Only
+    /// the owner's pop of the last task could have stored that tail while the task was still
+    /// there, and if the task was open then, it was so under the head's tag. If it no longer
+    /// is, the pop is over, and between its end and the owner's next push there was nothing.
     #[inline(always)]
     fn none_above<R>(&self, head: u64) -> Steal<R> {
         // Acquire: as in `move_top`.
         let open = self.shared.thieves.open.load(Ordering::Acquire);
-        // The first says the same as the second where thieves have taken all that was open, and an idle thief asks again and again there.
+        // The first says the same as the second where thieves have taken all that was open, and an
+        // idle thief asks again and again there.
         if open == head || opened(head, open) == 0 { Steal::Empty } else { Steal::Retry }
     }
 
-    /// As [`claim`](Thief::claim), but `want` is told of all the tasks there are, and what it wants is opened if less is. It may want
-    /// none. `Empty` is said as by [`look`](Thief::look).
+    /// As [`claim`](Thief::claim), but `want` is told of all the tasks there are, and what it wants
+    /// is opened if less is. It may want none. `Empty` is said as by [`look`](Thief::look).
     #[inline]
     pub(crate) fn claim_of_all(&self, want: impl FnOnce(u32) -> u32) -> Steal<Claimed<'_, T, M>> {
         let thieves = &self.shared.thieves;
@@ -128,8 +133,9 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     fn take_from(&self, head: u64, count: u32) -> Steal<(u32, u32)> {
         let (tag, top) = unpack(head);
         let next = pack(tag, u64::from(top.wrapping_add(count)));
-        // Release: keeps the next thief's acquire of `head` good for what this one had seen. What this one reads it has acquired
-        // with `open`, but for the ring: Acquire pairs with the owner that leaves a ring.
+        // Release: keeps the next thief's acquire of `head` good for what this one had seen. What
+        // this one reads it has acquired with `open`, but for the ring: Acquire pairs with
+        // the owner that leaves a ring.
         match self.shared.thieves.head.compare_exchange(
             head,
             next,
@@ -156,8 +162,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         now == head && opened(now, shared.thieves.open.load(Ordering::Acquire)) == 0
     }
 
-    /// Less than `enough` is open: asks the owner, and opens what there is if it does not answer. `head` was read before. Whether the
-    /// policy aborts, and nothing is open.
+    /// Less than `enough` is open: asks the owner, and opens what there is if it does not answer.
+    /// `head` was read before. Whether the policy aborts, and nothing is open.
     #[cold]
     #[inline(never)]
     fn request_or_open(&self, head: u64, enough: u32) -> bool {
@@ -240,7 +246,8 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         }
     }
 
-    /// The number of tasks that this thief sees. An estimate: see [`Thief::len`](crate::Thief::len).
+    /// The number of tasks that this thief sees. An estimate: see
+    /// [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         self.shared.len()
     }

@@ -8,10 +8,11 @@ use crate::ring::Claim;
 use crate::{OutOfMemory, Owner};
 
 impl<T, M: Memory> Fifo<T, M> {
-    /// The tail, and an index at or below that of the first task: two words that only the owner stores.
+    /// The tail, and an index at or below that of the first task: two words that only the owner
+    /// stores.
     ///
-    /// Those of a [`Biased`](crate::Biased) deque stand as far from what its handle points to, so a worker that has one of the two
-    /// kinds compares them before it asks which it is.
+    /// Those of a [`Biased`](crate::Biased) deque stand as far from what its handle points to, so a
+    /// worker that has one of the two kinds compares them before it asks which it is.
     #[inline(always)]
     pub(crate) fn ends(&self) -> [&M::Word; 2] {
         let owner = &self.shared.owner;
@@ -51,7 +52,8 @@ impl<T, M: Memory> Fifo<T, M> {
         self.private().buffer.find(&self.shared.rings, tail)
     }
 
-    /// Adds the next `count` of `tasks`, shown to thieves at once. Ends the program as [`push`](Owner::push) does.
+    /// Adds the next `count` of `tasks`, shown to thieves at once. Ends the program as
+    /// [`push`](Owner::push) does.
     #[inline]
     pub(crate) fn push_all(&self, count: usize, tasks: &mut impl Claim<Item = T>) {
         if count == 0 {
@@ -69,13 +71,14 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
-    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the iterator. If that unwinds, up to three
-    /// tasks that it has given are dropped.
+    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the
+    /// iterator. If that unwinds, up to three tasks that it has given are dropped.
     #[inline]
     pub(crate) fn extend_within(&self, mut tasks: impl Iterator<Item = T>) {
         let buffer = &self.private().buffer;
         let mut tail = self.tail();
-        // The iterator may use this very queue. So what it has given is in no slot while it runs, and goes there at the tail of then.
+        // The iterator may use this very queue. So what it has given is in no slot while it runs,
+        // and goes there at the tail of then.
         loop {
             if buffer.has_several(tail, 4) {
                 // One store of the tail shows four.
@@ -91,7 +94,8 @@ impl<T, M: Memory> Fifo<T, M> {
                     continue;
                 }
                 for task in [first, second, third, fourth] {
-                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared` keeps the rings.
+                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared`
+                    // keeps the rings.
                     unsafe { buffer.write(tail, task) };
                     tail = tail.wrapping_add(1);
                 }
@@ -106,7 +110,8 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
-    /// Adds tasks; those that find no free slot, because an iterator has filled the queue meanwhile, are dropped.
+    /// Adds tasks; those that find no free slot, because an iterator has filled the queue
+    /// meanwhile, are dropped.
     #[cold]
     #[inline(never)]
     fn push_each<const COUNT: usize>(&self, tasks: [T; COUNT]) {
@@ -176,7 +181,8 @@ mod tests {
     use super::*;
     use crate::Steal;
 
-    /// A queue of four slots. An owner without patience has closed it from the start; thieves do not wait for its answer.
+    /// A queue of four slots. An owner without patience has closed it from the start; thieves do
+    /// not wait for its answer.
     fn fifo(patience: u32) -> Fifo<u64> {
         Fifo::with_patience(4, 0, patience, 0).unwrap()
     }

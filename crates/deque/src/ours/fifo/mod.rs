@@ -1,12 +1,14 @@
-//! A queue in which the owner, too, takes the oldest task. It is *closed*, and the owner takes without a locked
-//! instruction, until a thief comes.
+//! A queue in which the owner, too, takes the oldest task. It is *closed*, and the owner takes
+//! without a locked instruction, until a thief comes.
 //!
-//! Source: open, it is the FIFO flavour of crossbeam-deque on the ring of `ring`. The request is that of
-//! [`biased`](crate::biased). That one end is the owner's alone or everybody's by turns is ours.
+//! Source: open, it is the FIFO flavour of crossbeam-deque on the ring of `ring`. The request is
+//! that of [`biased`](crate::biased). That one end is the owner's alone or everybody's by turns is
+//! ours.
 //!
 //! # How it works
 //!
-//! Tasks have indices. The owner pushes at `tail`, which only it moves, and only up. Whoever takes, takes the oldest.
+//! Tasks have indices. The owner pushes at `tail`, which only it moves, and only up. Whoever takes,
+//! takes the oldest.
 //!
 //! | word | content | written by |
 //! |---|---|---|
@@ -16,9 +18,9 @@
 //! | `request` | whether a thief has asked (the split request) | thieves raise it, the owner lowers it |
 //! | `known` | what a thief has read of `tail`, some time ago | thieves |
 //!
-//! *Open*: everyone takes by moving the index of `head` up, a thief by a compare-and-swap over one task or over several at once, the
-//! owner by an addition. An owner that adds to the index of an empty queue puts it back: nobody takes anything
-//! meanwhile, and nobody else pushes.
+//! *Open*: everyone takes by moving the index of `head` up, a thief by a compare-and-swap over one
+//! task or over several at once, the owner by an addition. An owner that adds to the index of an
+//! empty queue puts it back: nobody takes anything meanwhile, and nobody else pushes.
 //!
 //! *Closed*: the owner takes, and `head` stays at the index at which the queue was closed.
 //!
@@ -37,45 +39,55 @@
 //!
 //! # Why it is correct
 //!
-//! *Open.* A task is taken by the one exchange or addition that steps over its index; `tail` never comes down, so a thief's idea
-//! of `tail` is at worst too low.
+//! *Open.* A task is taken by the one exchange or addition that steps over its index; `tail` never
+//! comes down, so a thief's idea of `tail` is at worst too low.
 //!
-//! *One period.* From a close to the next opening `head` is one value, and that never comes again: a close
-//! moves the index up, since it takes a task. So each period has one opening, by the one exchange that succeeds.
+//! *One period.* From a close to the next opening `head` is one value, and that never comes again:
+//! a close moves the index up, since it takes a task. So each period has one opening, by the one
+//! exchange that succeeds.
 //!
-//! *Opened by the owner*, in step 4 or between two operations: at the index that follows what it has taken.
+//! *Opened by the owner*, in step 4 or between two operations: at the index that follows what it
+//! has taken.
 //!
-//! *Opened by a thief*, at the index `x` that it has loaded from `taken`. Take a pop of index `i` in that period. By the policy,
-//! either it saw the request raised, or the thief's load saw its store of `taken`, so that `x > i`. The first pop that sees the request
-//! ends the period for the owner. So all pops before it have taken indices below `x`; it itself has stored `i + 1`, which the
-//! thief has loaded or not: `x` is `i + 1` or `i`, and the parity in `head` tells which, however far thieves have moved the index since.
+//! *Opened by a thief*, at the index `x` that it has loaded from `taken`. Take a pop of index `i`
+//! in that period. By the policy, either it saw the request raised, or the thief's load saw its
+//! store of `taken`, so that `x > i`. The first pop that sees the request ends the period for the
+//! owner. So all pops before it have taken indices below `x`; it itself has stored `i + 1`, which
+//! the thief has loaded or not: `x` is `i + 1` or `i`, and the parity in `head` tells which,
+//! however far thieves have moved the index since.
 //!
-//! *The request.* The owner lowers it in step 4 alone, before the exchange that ends the period. A thief that has
-//! acquired the `head` of a period raises it after the lowering of the periods before; so it stays raised until the owner ends this one. A
-//! request that was raised late, for a period that is over, makes the owner open once for nobody.
+//! *The request.* The owner lowers it in step 4 alone, before the exchange that ends the period. A
+//! thief that has acquired the `head` of a period raises it after the lowering of the periods
+//! before; so it stays raised until the owner ends this one. A request that was raised late, for a
+//! period that is over, makes the owner open once for nobody.
 //!
-//! *An older `head`.* A thief may have read that the queue is closed, and then read a `taken` of a later time, when it was open or closed
-//! again. Each store of `taken` that steps over a task releases: the thief then reads a tail at or above it, and says `Empty` only if
+//! *An older `head`.* A thief may have read that the queue is closed, and then read a `taken` of a
+//! later time, when it was open or closed again. Each store of `taken` that steps over a task
+//! releases: the thief then reads a tail at or above it, and says `Empty` only if
 //! there was nothing. Its exchange of `head` fails.
 //!
-//! *Handing over.* A thief's acquire of `tail`, or of `known`, pairs with the owner's release: it sees the tasks below. What
-//! happens to the slots is `ring`'s affair; the tasks that the owner takes of a closed queue it finishes together, when
-//! it opens the queue, or needs their slots.
+//! *Handing over.* A thief's acquire of `tail`, or of `known`, pairs with the owner's release: it
+//! sees the tasks below. What happens to the slots is `ring`'s affair; the tasks that the owner
+//! takes of a closed queue it finishes together, when it opens the queue, or needs their slots.
 //!
 //! # Emptiness
 //!
-//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](crate::Thief::len) answers. So an owner that pushes,
-//! executes a full fence and looks for sleepers, and a sleeper that announces itself, executes one and looks for tasks, do not
-//! both see nothing. A thief may say `Empty` of a queue whose last task the owner is just popping.
+//! A thief says `Empty` after a full fence and a load of `tail`, as [`len`](crate::Thief::len)
+//! answers. So an owner that pushes, executes a full fence and looks for sleepers, and a sleeper
+//! that announces itself, executes one and looks for tasks, do not both see nothing. A thief may
+//! say `Empty` of a queue whose last task the owner is just popping.
 //!
 //! # Distance
 //!
-//! A thief that takes few tasks at a time as the owner pushes or pops them makes both wait for the cache lines of `tail`, `head` and the
-//! slots, longer than an operation takes. So a thief that has seen the owner push while it found few tasks, or has lost one of so few,
-//! sets a `pace`. From then on a thief that finds few waits that many pauses before it looks again. It doubles the pace until enough tasks
-//! come in meanwhile, makes it as much shorter as more than twice as many do, and halves it if fewer have come and gone than one in `SLOW`
-//! pauses. By halves in place of that two paces last, and a run has one of two speeds. What is few and enough: `Distance` in `thief.rs`. A
-//! thief of a limited number of tasks looks neither at the owner's tail nor at the pace as long as thieves know of tasks enough.
+//! A thief that takes few tasks at a time as the owner pushes or pops them makes both wait for the
+//! cache lines of `tail`, `head` and the slots, longer than an operation takes. So a thief that has
+//! seen the owner push while it found few tasks, or has lost one of so few, sets a `pace`. From
+//! then on a thief that finds few waits that many pauses before it looks again. It doubles the pace
+//! until enough tasks come in meanwhile, makes it as much shorter as more than twice as many do,
+//! and halves it if fewer have come and gone than one in `SLOW` pauses. By halves in place of that
+//! two paces last, and a run has one of two speeds. What is few and enough: `Distance` in
+//! `thief.rs`. A thief of a limited number of tasks looks neither at the owner's tail nor at the
+//! pace as long as thieves know of tasks enough.
 
 mod faces;
 // Its coroutines do not know that processor, and Miri does not know them.
@@ -96,7 +108,8 @@ use crate::pacing::fifo::{LONGEST, SHORTEST, WORTH};
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
 use crate::{ExactlyOnce, OutOfMemory};
 
-/// The bits of `head` below the index. An index has 62 bits: the first is below 2^32, and 2^62 pushes take a century.
+/// The bits of `head` below the index. An index has 62 bits: the first is below 2^32, and 2^62
+/// pushes take a century.
 const OPEN: u64 = 1;
 const ODD: u64 = 2;
 const ONE: u64 = 4;
@@ -131,7 +144,8 @@ struct Shared<T, M: Memory> {
     owner: CachePadded<OwnerLine<T, M>>,
     request: CachePadded<M::Word>,
     thieves: CachePadded<ThievesLine<M>>,
-    /// By itself: what thieves say here they say after they have moved `head`, which others wait for.
+    /// By itself: what thieves say here they say after they have moved `head`, which others wait
+    /// for.
     rings: CachePadded<Rings<T, M>>,
     looks: u32,
 }
@@ -141,7 +155,8 @@ struct Shared<T, M: Memory> {
 #[repr(C)]
 struct OwnerLine<T, M: Memory> {
     tail: M::Word,
-    /// Of an open queue: an index at or below that of `head`, for the owner, and for a thief that has read an older `head`.
+    /// Of an open queue: an index at or below that of `head`, for the owner, and for a thief that
+    /// has read an older `head`.
     taken: M::Word,
     private: Owned<OwnerState<T, M>>,
     policy: Asymmetric<M>,
@@ -150,7 +165,8 @@ struct OwnerLine<T, M: Memory> {
 /// What only the owner touches.
 struct OwnerState<T, M: Memory> {
     buffer: Buffer<T, M>,
-    /// The word `head` when the owner closed the queue, or `OPEN` alone if it knows that the queue is open.
+    /// The word `head` when the owner closed the queue, or `OPEN` alone if it knows that the queue
+    /// is open.
     closed: Cell<u64>,
     /// The first index that the owner has taken since, and not finished.
     unfinished: Cell<u64>,
@@ -169,7 +185,8 @@ struct ThievesLine<M: Memory> {
 }
 
 impl<T, M: Memory> Shared<T, M> {
-    /// The word `head`, as of an open queue, if `head` is what was read of it. An index as old as that, or as this call.
+    /// The word `head`, as of an open queue, if `head` is what was read of it. An index as old as
+    /// that, or as this call.
     #[inline(always)]
     fn front(&self, head: u64) -> u64 {
         if head & OPEN != 0 {
@@ -186,7 +203,8 @@ impl<T, M: Memory> Drop for Shared<T, M> {
         let head = self.thieves.head.load(Ordering::Relaxed);
         let tail = self.owner.tail.load(Ordering::Relaxed);
         let first = tail.wrapping_sub(above(tail, self.front(head)).max(0) as u64);
-        // SAFETY: no handle is left, so nobody is between claim and mark, and all of `first..tail` are tasks.
+        // SAFETY: no handle is left, so nobody is between claim and mark, and all of `first..tail`
+        // are tasks.
         unsafe { self.rings.drop_tasks(first, tail) };
     }
 }
@@ -243,7 +261,8 @@ impl<T> Default for Fifo<T> {
 }
 
 impl<T, M: Memory> Fifo<T, M> {
-    /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index` (its low 32 bits), for tests.
+    /// As [`with_capacity`](Fifo::with_capacity), with the first task at `index` (its low 32 bits),
+    /// for tests.
     ///
     /// # Errors
     ///
@@ -253,8 +272,9 @@ impl<T, M: Memory> Fifo<T, M> {
         Self::with_patience(capacity, index, SHORTEST, LOOKS)
     }
 
-    /// The same with an owner that closes the queue after `patience` pops with no thief between them, or has closed it from the
-    /// start if that is 0, and thieves that look `looks` times for its answer before they pay for a barrier.
+    /// The same with an owner that closes the queue after `patience` pops with no thief between
+    /// them, or has closed it from the start if that is 0, and thieves that look `looks` times
+    /// for its answer before they pay for a barrier.
     ///
     /// # Errors
     ///
@@ -297,7 +317,8 @@ impl<T, M: Memory> Fifo<T, M> {
 
     #[inline(always)]
     fn private(&self) -> &OwnerState<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
+        // that.
         unsafe { self.shared.owner.private.get() }
     }
 
@@ -366,7 +387,8 @@ impl<T, M: Memory> Fifo<T, M> {
         self.shared.owner.tail.store(tail, Ordering::Release);
     }
 
-    /// Slots in the ring now. It doubles when all are in use, and shrinks to what tasks have needed if a sleeping thief had kept some of these.
+    /// Slots in the ring now. It doubles when all are in use, and shrinks to what tasks have needed
+    /// if a sleeping thief had kept some of these.
     pub fn capacity(&self) -> usize {
         self.private().buffer.capacity()
     }
@@ -378,7 +400,8 @@ impl<T, M: Memory> Fifo<T, M> {
         if tail == taken { None } else { self.pop_after(tail, taken) }
     }
 
-    /// The same if the word `taken`, which is `index`, is not the owner's `tail`. Thieves may have taken all tasks.
+    /// The same if the word `taken`, which is `index`, is not the owner's `tail`. Thieves may have
+    /// taken all tasks.
     #[inline(always)]
     pub(crate) fn pop_after(&self, tail: u64, index: u64) -> Option<T> {
         if self.private().closed.get() == OPEN {
@@ -391,7 +414,8 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
-    /// As `pop_closed` with a policy that calls a function, which the usual path then saves no registers for.
+    /// As `pop_closed` with a policy that calls a function, which the usual path then saves no
+    /// registers for.
     #[cold]
     #[inline(never)]
     fn pop_with_call(&self, tail: u64, index: u64) -> Option<T> {
@@ -409,8 +433,8 @@ impl<T, M: Memory> Fifo<T, M> {
         } else {
             owner.policy.owner();
         }
-        // Step 3. Relaxed: the policy orders it after the store, and nothing is read on the strength of it but what the
-        // owner wrote itself.
+        // Step 3. Relaxed: the policy orders it after the store, and nothing is read on the
+        // strength of it but what the owner wrote itself.
         if self.shared.request.load(Ordering::Relaxed) != 0 {
             return self.pop_requested(tail, index);
         }
@@ -426,8 +450,9 @@ impl<T, M: Memory> Fifo<T, M> {
             return self.pop_and_close(tail);
         }
         let head = &shared.thieves.head;
-        // Release: keeps a thief's acquire of `head` good for what others had seen. Acquire: where the store below follows, the thefts
-        // are handed on by the next push, as with crossbeam-deque's.
+        // Release: keeps a thief's acquire of `head` good for what others had seen. Acquire: where
+        // the store below follows, the thefts are handed on by the next push, as with
+        // crossbeam-deque's.
         let seen = head.fetch_add(ONE, Ordering::AcqRel);
         let tasks = above(tail, seen);
         let index = tail.wrapping_sub(tasks.max(0) as u64);
@@ -440,7 +465,8 @@ impl<T, M: Memory> Fifo<T, M> {
             private.undisturbed.set(0);
             return None;
         }
-        // Release: pairs with the acquire in `front`, by a thief that has read the `head` of an earlier period.
+        // Release: pairs with the acquire in `front`, by a thief that has read the `head` of an
+        // earlier period.
         shared.owner.taken.store(index.wrapping_add(1), Ordering::Release);
         private.undisturbed.set(if index == taken { private.undisturbed.get() + 1 } else { 0 });
         // SAFETY: the addition stepped over `index` for this call alone.
@@ -457,7 +483,8 @@ impl<T, M: Memory> Fifo<T, M> {
         let buffer = &self.private().buffer;
         // SAFETY: by this function's contract.
         let task = unsafe { buffer.read(index) };
-        // SAFETY: by this function's contract the owner has taken the index; its task has been read.
+        // SAFETY: by this function's contract the owner has taken the index; its task has been
+        // read.
         unsafe { buffer.finish_privately(index) };
         task
     }
@@ -480,7 +507,8 @@ impl<T, M: Memory> Fifo<T, M> {
         }
         // Release: as in `pop_open`.
         shared.owner.taken.store(next, Ordering::Release);
-        // Release: who reads that the queue is closed (acquire) reads `taken` as it was stored here, or a later value.
+        // Release: who reads that the queue is closed (acquire) reads `taken` as it was stored
+        // here, or a later value.
         if head.compare_exchange(seen, now, Ordering::Release, Ordering::Relaxed).is_err() {
             // It stores `taken`, since there is no undisturbed pop.
             return self.pop_open(tail, index);
@@ -503,11 +531,13 @@ impl<T, M: Memory> Fifo<T, M> {
             // A thief has opened the queue at `index`. This stores `taken`: as in `pop_and_close`.
             return self.pop_open(tail, index);
         }
-        // SAFETY: the queue was opened above `index`, so that is the owner's; `finish_below` has not finished it.
+        // SAFETY: the queue was opened above `index`, so that is the owner's; `finish_below` has
+        // not finished it.
         Some(unsafe { self.take(index) })
     }
 
-    /// Sets when the owner closes the queue again, after a thief asked for one closed up to `index`.
+    /// Sets when the owner closes the queue again, after a thief asked for one closed up to
+    /// `index`.
     fn learn_patience(&self, index: u64) {
         let private = self.private();
         let since = above(index, private.closed.get()).unsigned_abs();
@@ -518,15 +548,16 @@ impl<T, M: Memory> Fifo<T, M> {
         });
     }
 
-    /// Opens a queue that the owner has closed, at `index`, unless a thief has: what `head` was after that, or is now.
+    /// Opens a queue that the owner has closed, at `index`, unless a thief has: what `head` was
+    /// after that, or is now.
     fn open_at(&self, index: u64) -> u64 {
         let shared = &*self.shared;
         // Relaxed: the exchange releases it; if that fails, the next close does.
         shared.request.store(0, Ordering::Relaxed);
         let now = opened(index);
         let closed = self.private().closed.replace(OPEN);
-        // Release: a thief that takes from the open queue sees the tail that this thread has stored. Relaxed: the parity alone is
-        // looked at.
+        // Release: a thief that takes from the open queue sees the tail that this thread has
+        // stored. Relaxed: the parity alone is looked at.
         let result =
             shared.thieves.head.compare_exchange(closed, now, Ordering::Release, Ordering::Relaxed);
         result.map_or_else(|opened| opened, |_| now)

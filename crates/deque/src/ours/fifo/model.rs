@@ -1,7 +1,8 @@
-//! The owner and thieves under the memory model of C11, from states that few threads come to together.
+//! The owner and thieves under the memory model of C11, from states that few threads come to
+//! together.
 //!
-//! The searches have at most so many preemptions as each test says. Threads run one after the other then, and each load may read what
-//! is not the latest.
+//! The searches have at most so many preemptions as each test says. Threads run one after the other
+//! then, and each load may read what is not the latest.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,8 +18,8 @@ type Queue = Fifo<u64, Simulated>;
 /// An owner and a thief.
 type Both<M> = (Rc<Fifo<u64, M>>, Rc<Thief<u64, M>>);
 
-/// A queue of so many tasks that its owner has closed, and closes again by the third pop after it was opened; thieves do not wait for its answer. One may have
-/// asked already.
+/// A queue of so many tasks that its owner has closed, and closes again by the third pop after it
+/// was opened; thieves do not wait for its answer. One may have asked already.
 fn queue_in<M: Memory>(tasks: u64, requested: bool) -> Both<M> {
     let owner = Fifo::<u64, M>::with_patience(8, 0, 0, 0).unwrap();
     (0..tasks).for_each(|task| owner.push(task));
@@ -39,15 +40,17 @@ fn open(tasks: u64) -> Both<Simulated> {
     (Rc::new(owner), Rc::new(thief))
 }
 
-/// The request is of the period before: a thief that finds the queue closed again has seen it lowered, and raises it for this one. It opens
-/// at what the owner has taken since, or had when it closed the queue.
+/// The request is of the period before: a thief that finds the queue closed again has seen it
+/// lowered, and raises it for this one. It opens at what the owner has taken since, or had when it
+/// closed the queue.
 fn asks_in_each_period<M: Memory + 'static>() {
     c11::clean_all(1, |threads| {
         let (owner, thief) = queue_in::<M>(6, true);
         let taken: Rc<RefCell<Vec<u64>>> = Rc::default();
         let (works, own) = (Rc::clone(&owner), Rc::clone(&taken));
         threads.spawn("owner", move || {
-            // It opens with the first, closes with the fourth, and takes the others without an exchange.
+            // It opens with the first, closes with the fourth, and takes the others without an
+            // exchange.
             for _ in 0..6 {
                 let task = works.pop();
                 own.borrow_mut().extend(task);
@@ -153,7 +156,8 @@ fn who_is_told_of_a_task_has_seen_what_came_before_its_push() {
     }
 }
 
-/// One thief writes the cell and takes a task. Another reads it if what it does says that the task has gone.
+/// One thief writes the cell and takes a task. Another reads it if what it does says that the task
+/// has gone.
 fn thefts_are_seen(
     make: impl Fn() -> Both<Simulated> + Copy,
     says_so: fn(&Thief<u64, Simulated>) -> bool,
@@ -259,7 +263,8 @@ fn who_takes_a_task_by_a_tail_that_another_thief_tells_has_seen_its_push() {
     }
 }
 
-/// There is always a task: the owner pushes before it takes one, with a thief that opens the queue meanwhile or without.
+/// There is always a task: the owner pushes before it takes one, with a thief that opens the queue
+/// meanwhile or without.
 fn never_empty(looks: &[Look], preemptions: u32, patience: u32, requested: bool, opens: bool) {
     for &look in looks {
         c11::clean_all(preemptions, move |threads| {
@@ -301,8 +306,8 @@ fn a_queue_that_its_owner_opens_is_not_said_to_be_empty() {
     never_empty(&LOOKS, 1, 0, true, false);
 }
 
-/// A thief has found the queue closed, and reads what the owner says that it has taken since: of the open queue, and of the one that it
-/// closes again.
+/// A thief has found the queue closed, and reads what the owner says that it has taken since: of
+/// the open queue, and of the one that it closes again.
 #[test]
 fn a_queue_that_its_owner_takes_from_is_not_said_to_be_empty() {
     for look in LOOKS {

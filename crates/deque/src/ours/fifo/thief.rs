@@ -13,13 +13,14 @@ impl<T, M: Memory> Shared<T, M> {
     /// Claims as many of the oldest tasks as `want` says of their number; `Empty` if it wants none.
     #[inline]
     fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
-        // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was acquired.
+        // SAFETY: `move_head` claimed these indices for this call alone, and a tail above them was
+        // acquired.
         self.move_head(want, FOR_HALF, M::full)
             .map(|(first, count)| unsafe { self.rings.claimed(first, count) })
     }
 
-    /// As [`claim`](Shared::claim), but `Empty` is said without a fence: nobody who pushes and then looks for sleepers may count
-    /// on it.
+    /// As [`claim`](Shared::claim), but `Empty` is said without a fence: nobody who pushes and then
+    /// looks for sleepers may count on it.
     #[inline]
     fn claim_unfenced(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
         // SAFETY: as in `claim`.
@@ -32,7 +33,8 @@ impl<T, M: Memory> Shared<T, M> {
     fn seems_empty(&self) -> bool {
         // Acquire: as in `move_head`.
         let front = self.front(self.thieves.head.load(Ordering::Acquire));
-        // Acquire: pairs with the release in `publish`: who is told of a task has seen what came before its push.
+        // Acquire: pairs with the release in `publish`: who is told of a task has seen what came
+        // before its push.
         above(self.owner.tail.load(Ordering::Acquire), front) <= 0
     }
 
@@ -40,7 +42,8 @@ impl<T, M: Memory> Shared<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let thieves = &self.thieves;
-        // Acquire: who takes a task has seen what came before the thefts of the older ones, as with crossbeam-deque's.
+        // Acquire: who takes a task has seen what came before the thefts of the older ones, as with
+        // crossbeam-deque's.
         let head = thieves.head.load(Ordering::Acquire);
         // Acquire: pairs with the release in `move_head`, by a thief that had acquired this tail.
         let known = thieves.known.load(Ordering::Acquire);
@@ -57,8 +60,8 @@ impl<T, M: Memory> Shared<T, M> {
         claimed.map(|(first, _)| unsafe { self.rings.take(first) })
     }
 
-    /// The first of the indices that were claimed, and how many. `fence` comes before the second look at a
-    /// queue that seems empty.
+    /// The first of the indices that were claimed, and how many. `fence` comes before the second
+    /// look at a queue that seems empty.
     #[inline(always)]
     fn move_head(
         &self,
@@ -66,8 +69,8 @@ impl<T, M: Memory> Shared<T, M> {
         distance: Distance,
         fence: impl FnOnce(),
     ) -> Steal<(u64, u32)> {
-        // Acquire: whoever moved `head` here, or opened the queue, had seen a tail at or above it; this one must not see an
-        // older. Of a closed queue, as in `pop_and_close`.
+        // Acquire: whoever moved `head` here, or opened the queue, had seen a tail at or above it;
+        // this one must not see an older. Of a closed queue, as in `pop_and_close`.
         let mut head = self.thieves.head.load(Ordering::Acquire);
         let front = self.front(head);
         // Acquire: pairs with the release in `publish`.
@@ -102,7 +105,8 @@ impl<T, M: Memory> Shared<T, M> {
                 return Steal::Retry;
             }
         }
-        // Release: pairs with the acquire in `steal`. A slow store of an older tail costs time alone.
+        // Release: pairs with the acquire in `steal`. A slow store of an older tail costs time
+        // alone.
         self.thieves.known.store(tail, Ordering::Release);
         let claimed = self.step_over_some(head, above(tail, head) as u64, want);
         // Relaxed, both: hints.
@@ -125,14 +129,16 @@ impl<T, M: Memory> Shared<T, M> {
         // Acquire: as in `move_head`.
         let now = self.owner.tail.load(Ordering::Acquire);
         let came = now.wrapping_sub(tail);
-        // Relaxed: a hint. What has been taken meanwhile: nothing, if an owner puts back what it has added to an empty queue.
+        // Relaxed: a hint. What has been taken meanwhile: nothing, if an owner puts back what it
+        // has added to an empty queue.
         let gone =
             index_of(self.thieves.head.load(Ordering::Relaxed)).saturating_sub(index_of(head));
         let pace = match came + gone {
             0 => 0,
             // The owner takes its time with each task, and nobody waits for a line.
             all if all < pace / SLOW => pace / 2,
-            // At once, not by halves: which of two paces a run has would be left to what happened first.
+            // At once, not by halves: which of two paces a run has would be left to what happened
+            // first.
             _ if came > 2 * enough => (pace * (enough + enough / 2) / came).max(1),
             _ if came < enough => (2 * pace).min(LONGEST_PACE),
             _ => pace,
@@ -177,11 +183,13 @@ impl<T, M: Memory> Shared<T, M> {
         }
     }
 
-    /// The queue was closed when `head` was read: asks the owner to open it, and does so itself if the owner does not answer.
+    /// The queue was closed when `head` was read: asks the owner to open it, and does so itself if
+    /// the owner does not answer.
     #[cold]
     #[inline(never)]
     pub(super) fn request_or_open(&self, head: u64) {
-        // Relaxed: if it is raised, that was after the lowering that came before the queue was closed.
+        // Relaxed: if it is raised, that was after the lowering that came before the queue was
+        // closed.
         if self.request.load(Ordering::Relaxed) == 0 {
             // A read-modify-write, as the policy asks of an announcement.
             self.request.swap(1, Ordering::SeqCst);
@@ -219,7 +227,8 @@ impl<T, M: Memory> Shared<T, M> {
         usize::try_from(above(self.owner.tail.load(Ordering::Acquire), front)).unwrap_or(0)
     }
 
-    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the answer.
+    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the
+    /// answer.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
         // Acquire, here and below, and the fence: as in `len`.
@@ -231,9 +240,10 @@ impl<T, M: Memory> Shared<T, M> {
 }
 
 impl<T, M: Memory> Thief<T, M> {
-    /// Claims as many of the oldest tasks as `want` says of their number: what `one` makes of a single one, for which no claim is put
-    /// together, or `several` of more. Of `sure` tasks `want` asks for as many as of any larger number: where thieves know of these, this one does not
-    /// look at the owner's tail.
+    /// Claims as many of the oldest tasks as `want` says of their number: what `one` makes of a
+    /// single one, for which no claim is put together, or `several` of more. Of `sure` tasks
+    /// `want` asks for as many as of any larger number: where thieves know of these, this one does
+    /// not look at the owner's tail.
     #[inline(always)]
     pub(crate) fn claim_for<R>(
         &self,
@@ -254,7 +264,8 @@ impl<T, M: Memory> Thief<T, M> {
         };
         claimed.map(|(first, count)| {
             if count == 1 {
-                // SAFETY: the index was claimed for this call alone, and a tail above it was acquired.
+                // SAFETY: the index was claimed for this call alone, and a tail above it was
+                // acquired.
                 one(unsafe { rings.take(first) })
             } else {
                 // SAFETY: the same of these.
@@ -306,7 +317,8 @@ impl<T, M: Memory> Thief<T, M> {
         }
     }
 
-    /// The number of tasks that this thief sees. An estimate: see [`Thief::len`](crate::Thief::len).
+    /// The number of tasks that this thief sees. An estimate: see
+    /// [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         self.shared.len()
     }
@@ -403,7 +415,8 @@ mod tests {
         assert_eq!(owner.shared.thieves.known.load(Ordering::Relaxed), 3);
     }
 
-    /// The pace that a thief of halves sets, or leaves, that takes one of `tasks` while something else happens.
+    /// The pace that a thief of halves sets, or leaves, that takes one of `tasks` while something
+    /// else happens.
     fn pace_after(tasks: u64, before: u64, act: impl FnOnce(&Fifo<u64>)) -> u64 {
         let owner: Fifo<u64> = Fifo::with_patience(256, 0, 32, 64).unwrap();
         (0..tasks).for_each(|task| owner.push(task));

@@ -18,7 +18,8 @@ pub(crate) struct Batch<'a, T, M: Memory, const SLOTS: usize> {
 }
 
 impl<'a, T, M: Memory, const SLOTS: usize> Batch<'a, T, M, SLOTS> {
-    /// The head has been moved by this thread alone over `count` indices from `first` on, all of which were *written*.
+    /// The head has been moved by this thread alone over `count` indices from `first` on, all of
+    /// which were *written*.
     #[inline]
     pub(super) fn new(
         injector: &'a Injector<T, M, SLOTS>,

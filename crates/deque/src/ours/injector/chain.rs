@@ -1,27 +1,29 @@
 //! The chain of blocks that an injector's tasks stand in.
 //!
-//! Block `n` holds the indices from `n * SLOTS` on. A block is named by a *place*, one word of the number `n`
-//! (40 bits) and of the *id* of the memory that serves as block `n` now (24 bits). Each block's `next` holds
-//! the place of the block after it.
+//! Block `n` holds the indices from `n * SLOTS` on. A block is named by a *place*, one word of the
+//! number `n` (40 bits) and of the *id* of the memory that serves as block `n` now (24 bits). Each
+//! block's `next` holds the place of the block after it.
 //!
 //! # Memory
 //!
-//! Memory of blocks comes in segments, each twice as long as the one before, and stays until the chain is
-//! dropped. So a thread that has slept may look at any block that it knows of; what it finds there carries an
-//! index or a number, and a stale one matches nothing. Blocks whose tasks are all gone are used again: their
-//! ids wait on a stack.
+//! Memory of blocks comes in segments, each twice as long as the one before, and stays until the
+//! chain is dropped. So a thread that has slept may look at any block that it knows of; what it
+//! finds there carries an index or a number, and a stale one matches nothing. Blocks whose tasks
+//! are all gone are used again: their ids wait on a stack.
 //!
 //! # Which block is block `n`
 //!
-//! Everybody must find the same. Block `n + 1` is the one whose place a compare-and-swap has put into the
-//! `next` of block `n`, in exchange for a place of a lower number. A word that has had number `n + 1` never has a
-//! lower one again, so this succeeds once for each `n`; whoever fails finds the place that won. A thread that
-//! still takes an id for block `m` when its memory has become block `n` finds in `next` either the link of `m`,
-//! which leads on to where block `m + 1` was, or a number above `m + 1`; from the first its exchange fails, at
-//! the second it starts again.
+//! Everybody must find the same. Block `n + 1` is the one whose place a compare-and-swap has put
+//! into the `next` of block `n`, in exchange for a place of a lower number. A word that has had
+//! number `n + 1` never has a lower one again, so this succeeds once for each `n`; whoever fails
+//! finds the place that won. A thread that still takes an id for block `m` when its memory has
+//! become block `n` finds in `next` either the link of `m`, which leads on to where block `m + 1`
+//! was, or a number above `m + 1`; from the first its exchange fails, at the second it starts
+//! again.
 //!
-//! *Wrapping.* Numbers have 40 bits, tags of the stack of free ids too. An exchange could take an old place for
-//! a new one only if its thread slept while exactly 2^40 blocks (2^46 tasks) went through the chain, or the stack.
+//! *Wrapping.* Numbers have 40 bits, tags of the stack of free ids too. An exchange could take an
+//! old place for a new one only if its thread slept while exactly 2^40 blocks (2^46 tasks) went
+//! through the chain, or the stack.
 
 use core::ptr;
 
@@ -92,7 +94,8 @@ struct Header<M: Memory> {
     next: M::Word,
     /// The id below on the stack of free ids, and 1 more; 0 for none.
     below: M::Word,
-    /// Which of its indices are or were *contested*: a bit for each slot, and above the bits the number of the block that they are of.
+    /// Which of its indices are or were *contested*: a bit for each slot, and above the bits the
+    /// number of the block that they are of.
     contested: [M::Word; CONTESTED],
 }
 
@@ -124,7 +127,8 @@ impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
         seen & bit != 0 && seen >> BITS == number
     }
 
-    /// Says that `index` of block `number` is contested: `false` if this memory is another block by now.
+    /// Says that `index` of block `number` is contested: `false` if this memory is another block by
+    /// now.
     pub(super) fn contest(&self, number: u64, index: u64) -> bool {
         let (word, bit) = self.contest_of(index);
         // Relaxed, all: the policy orders what follows.
@@ -143,19 +147,23 @@ impl<T, M: Memory, const SLOTS: usize> Block<T, M, SLOTS> {
     ///
     /// # Safety
     ///
-    /// The slot was *written* for `index`, which the caller has acquired; and it has claimed `index` for itself alone.
+    /// The slot was *written* for `index`, which the caller has acquired; and it has claimed
+    /// `index` for itself alone.
     #[inline(always)]
     pub(super) unsafe fn take(&self, index: u64) -> T {
         self.slot(index).task.with(|task| {
-            // SAFETY: a task was written there, and nobody writes the slot before the index is finished.
+            // SAFETY: a task was written there, and nobody writes the slot before the index is
+            // finished.
             let task = unsafe { &*task };
-            // SAFETY: a task was written there, and by this function's contract the bits are used once.
+            // SAFETY: a task was written there, and by this function's contract the bits are used
+            // once.
             unsafe { task.assume_init_read() }
         })
     }
 }
 
-/// Room for a segment's blocks. Block `id` is made when its id is given out, in memory that is hot then.
+/// Room for a segment's blocks. Block `id` is made when its id is given out, in memory that is hot
+/// then.
 type Uninit<T, M, const SLOTS: usize> = MaybeUninit<Block<T, M, SLOTS>>;
 
 /// The blocks. `SLOTS` is a power of two.
@@ -207,7 +215,8 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         let (segment, offset) = segment(id);
         // Acquire: pairs with the release in `allocate`.
         let first = self.segments[segment].load(Ordering::Acquire);
-        // SAFETY: nobody names an id before its segment was made, which has room for each of its ids.
+        // SAFETY: nobody names an id before its segment was made, which has room for each of its
+        // ids.
         unsafe { first.add(offset) }
     }
 
@@ -224,16 +233,18 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
     /// The memory that `place` names.
     #[inline(always)]
     pub(super) fn block(&self, place: Place) -> &Block<T, M, SLOTS> {
-        // SAFETY: segments live as long as the chain; `obtain` has made the block before any place named it; blocks are shared.
+        // SAFETY: segments live as long as the chain; `obtain` has made the block before any place
+        // named it; blocks are shared.
         unsafe { &*self.block_at(place) }
     }
 
-    /// The place after `place`: `None` if there is none yet (`link` says whether to make one) or if `place` is
-    /// stale, so that the caller must start from a newer one. Lock-free.
+    /// The place after `place`: `None` if there is none yet (`link` says whether to make one) or if
+    /// `place` is stale, so that the caller must start from a newer one. Lock-free.
     pub(super) fn next(&self, place: Place, link: bool) -> Result<Option<Place>, NoMemory> {
         let next = &self.header(place.id()).next;
         let number = place.number().wrapping_add(1);
-        // Acquire, here and below: pairs with the release of the link; what was done to that block before is seen.
+        // Acquire, here and below: pairs with the release of the link; what was done to that block
+        // before is seen.
         let seen = next.load(Ordering::Acquire);
         match Place(seen).distance_to(number) {
             0 => return Ok(Some(Place(seen))),
@@ -256,7 +267,8 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
 
     /// Memory for block `number`, for the caller alone.
     fn obtain(&self, number: u64) -> Result<u64, NoMemory> {
-        // Acquire, here and below: pairs with the release in `put_back`; whoever had the block before is done.
+        // Acquire, here and below: pairs with the release in `put_back`; whoever had the block
+        // before is done.
         let mut top = self.free.load(Ordering::Acquire);
         while top & (IDS - 1) != 0 {
             let id = (top & (IDS - 1)) - 1;
@@ -266,7 +278,8 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
             match self.free.compare_exchange(top, new, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {
                     for word in &self.header(id).contested {
-                        // Relaxed: the link releases it. A thief that still takes the memory for another block finds the number.
+                        // Relaxed: the link releases it. A thief that still takes the memory for
+                        // another block finds the number.
                         word.store(number << BITS, Ordering::Relaxed);
                     }
                     return Ok(id);
@@ -427,7 +440,8 @@ mod tests {
         let third = chain.next(second, true).unwrap().unwrap();
         assert_eq!((third.id(), third.number()), (first.id(), 2));
         assert!(chain.block(third).contest(2, 1) && !chain.block(third).contest(0, 1));
-        // As long as it has no successor as block 2, its old link stands, and leads to the same place as ever.
+        // As long as it has no successor as block 2, its old link stands, and leads to the same
+        // place as ever.
         assert_eq!(chain.next(first, true), Ok(Some(second)));
         chain.next(third, true).unwrap().unwrap();
         assert_eq!(chain.next(first, true), Ok(None));

@@ -5,7 +5,8 @@ use poach_memory::{Memory, Ordering, Word};
 use super::{Block, Chain, Injector, Place, marked};
 
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
-    /// Finishes `count` indices from `first` on, which are this thread's, all of one block. The head has passed them. Wait-free.
+    /// Finishes `count` indices from `first` on, which are this thread's, all of one block. The
+    /// head has passed them. Wait-free.
     #[inline(always)]
     pub(super) fn finish(&self, block: &Block<T, M, SLOTS>, first: u64, count: u64) {
         // Acquire: the store below hands on what the finishers before this one had done.
@@ -40,8 +41,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
                 }
                 break;
             }
-            // Release: hands on what the finishers of the marked indices had done. If the exchange fails another thread has moved
-            // the word over marks.
+            // Release: hands on what the finishers of the marked indices had done. If the exchange
+            // fails another thread has moved the word over marks.
             let _ = self.finished.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed);
         }
         let Ok(Some(next)) = self.chain.next(oldest, false) else { return false };
@@ -51,7 +52,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             // A thief that starts from a hint must find the chain there.
             self.lead(hint, next);
         }
-        // Release: pairs with the acquire in `oldest`. If the exchange fails another thread has given the block back.
+        // Release: pairs with the acquire in `oldest`. If the exchange fails another thread has
+        // given the block back.
         let passed = self.rare.oldest.compare_exchange(
             oldest.word(),
             next.word(),

@@ -1,14 +1,16 @@
 //! An injector: a first-in, first-out queue into which any thread pushes and from which any thread
 //! steals.
 //!
-//! Source: the role is crossbeam-deque's `Injector`, and so are the blocks of slots, each with a state. That a
-//! slow push is skipped is Morrison and Afek's LCRQ (*Fast Concurrent Queues for x86 Processors*, 2013).
-//! The chain and its memory are ours (`chain`), and so is the word `finished`, which `ring` has too.
+//! Source: the role is crossbeam-deque's `Injector`, and so are the blocks of slots, each with a
+//! state. That a slow push is skipped is Morrison and Afek's LCRQ (*Fast Concurrent Queues for x86
+//! Processors*, 2013). The chain and its memory are ours (`chain`), and so is the word `finished`,
+//! which `ring` has too.
 //!
 //! # How it works
 //!
-//! Tasks have indices; those from `index` (the head) up to `tickets` are in the queue or about to be. Index
-//! `i` stands in slot `i mod SLOTS` of block `i / SLOTS`. A slot's state names the index that it is about:
+//! Tasks have indices; those from `index` (the head) up to `tickets` are in the queue or about to
+//! be. Index `i` stands in slot `i mod SLOTS` of block `i / SLOTS`. A slot's state names the index
+//! that it is about:
 //!
 //! | state | value | meaning |
 //! |---|---|---|
@@ -32,63 +34,75 @@
 //!
 //! A thief that finds tasks reads nothing that pushers write but the slots.
 //!
-//! *Finishing.* Who has no more use for a slot (the thief after step 4, or the pusher after its step 7) finishes its
-//! index. All indices below the word `finished` are finished. Who finishes the very index at `finished` moves the word past
-//! what it has claimed, by a plain store; anybody else marks its slots. A push that needs a block moves the
-//! word over the marks of the oldest block, and gives that block back if the word has passed all of it.
+//! *Finishing.* Who has no more use for a slot (the thief after step 4, or the pusher after its
+//! step 7) finishes its index. All indices below the word `finished` are finished. Who finishes the
+//! very index at `finished` moves the word past what it has claimed, by a plain store; anybody else
+//! marks its slots. A push that needs a block moves the word over the marks of the oldest block,
+//! and gives that block back if the word has passed all of it.
 //!
 //! # Why it is correct
 //!
-//! *A task comes out once.* If the head passes `i` from a word that is not contested, the thief whose exchange it was has the task. The
-//! pusher does not take it back: the block says that `i` is contested (step 7) only after the head said so (step 6), and then that
-//! exchange would have failed. If the head was contested, whoever makes the state *decided* has the task, a thief or the
-//! pusher, and moving the head gives nothing to anybody.
+//! *A task comes out once.* If the head passes `i` from a word that is not contested, the thief
+//! whose exchange it was has the task. The pusher does not take it back: the block says that `i` is
+//! contested (step 7) only after the head said so (step 6), and then that exchange would have
+//! failed. If the head was contested, whoever makes the state *decided* has the task, a thief or
+//! the pusher, and moving the head gives nothing to anybody.
 //!
-//! *No task is lost.* A thief skips `i` only if it has read in step 9 that the state is not *written*. If it is decided, somebody has the task.
-//! If it is older, the pusher reads in step 5, by the policy, that `i` is contested, and takes its task back, unless a
-//! thief has taken it meanwhile. A pusher that reads nothing of it has shown its task to all thieves that come to step 9.
+//! *No task is lost.* A thief skips `i` only if it has read in step 9 that the state is not
+//! *written*. If it is decided, somebody has the task. If it is older, the pusher reads in step 5,
+//! by the policy, that `i` is contested, and takes its task back, unless a thief has taken it
+//! meanwhile. A pusher that reads nothing of it has shown its task to all thieves that come to
+//! step 9.
 //!
-//! *Which block is contested.* The word that has the bits has the number of the block too, since the memory may be another block by the
-//! time that a thief comes to step 7, or a pusher to step 5. The thief's exchange then fails; and the pusher's index was
-//! finished, so its task was taken.
+//! *Which block is contested.* The word that has the bits has the number of the block too, since
+//! the memory may be another block by the time that a thief comes to step 7, or a pusher to step 5.
+//! The thief's exchange then fails; and the pusher's index was finished, so its task was taken.
 //!
-//! *The word `finished`* passes no index that is not finished. Each index has one finisher, and this either stores or marks. It
-//! stores if it has read the word at its own index: then nobody else stores, since the word moves by the finisher of the
-//! index at which it stands, or from an index that is marked, by an exchange.
+//! *The word `finished`* passes no index that is not finished. Each index has one finisher, and
+//! this either stores or marks. It stores if it has read the word at its own index: then nobody
+//! else stores, since the word moves by the finisher of the index at which it stands, or from an
+//! index that is marked, by an exchange.
 //!
-//! *Nobody is kept waiting by a thread that stops.* The head has passed an index before that is finished, so the block
-//! of the head is not given back. An index at the head that is contested is passed by any thief, which makes steps 7 to 10 itself.
+//! *Nobody is kept waiting by a thread that stops.* The head has passed an index before that is
+//! finished, so the block of the head is not given back. An index at the head that is contested is
+//! passed by any thief, which makes steps 7 to 10 itself.
 //!
-//! *Handing over.* Step 3 of the pusher releases, step 2 of the thief acquires: the thief sees the task. A slot
-//! is written again only when its block has been given back, after `finished` has passed all its indices. That word and the
-//! marks are released after the last use of the slots and acquired before the block is given back,
-//! which the link to its next use hands on.
+//! *Handing over.* Step 3 of the pusher releases, step 2 of the thief acquires: the thief sees the
+//! task. A slot is written again only when its block has been given back, after `finished` has
+//! passed all its indices. That word and the marks are released after the last use of the slots and
+//! acquired before the block is given back, which the link to its next use hands on.
 //!
-//! *Stale blocks.* A thread that was stopped between two steps may look at memory that is another block by now.
-//! That memory stays (see `chain`), a state names its index, and each exchange of `index` or of a state
-//! expects a value that cannot come again. So a thief that finds index `i` *written* in any slot has found the slot of `i`,
-//! and may look for it in whatever block it takes for the right one. (A contested index is decided before it is finished, so the
-//! state of none stays *written* in a block that is used again.)
+//! *Stale blocks.* A thread that was stopped between two steps may look at memory that is another
+//! block by now. That memory stays (see `chain`), a state names its index, and each exchange of
+//! `index` or of a state expects a value that cannot come again. So a thief that finds index `i`
+//! *written* in any slot has found the slot of `i`, and may look for it in whatever block it takes
+//! for the right one. (A contested index is decided before it is finished, so the state of none
+//! stays *written* in a block that is used again.)
 //!
 //! # Emptiness
 //!
-//! Who pushes a task and then looks for sleepers, and who announces itself a sleeper and then looks for tasks, must
-//! not both see nothing. Step 1 is sequentially consistent and so are the loads of
-//! [`is_empty`](Injector::is_empty) and [`len`](Injector::len); a steal says `Empty` only after the fence of step 5. So a
-//! push followed by a `SeqCst` load, or by a fence, is seen by whoever came the other way, as with crossbeam's.
+//! Who pushes a task and then looks for sleepers, and who announces itself a sleeper and then looks
+//! for tasks, must not both see nothing. Step 1 is sequentially consistent and so are the loads of
+//! [`is_empty`](Injector::is_empty) and [`len`](Injector::len); a steal says `Empty` only after the
+//! fence of step 5. So a push followed by a `SeqCst` load, or by a fence, is seen by whoever came
+//! the other way, as with crossbeam's.
 //!
 //! # Distance
 //!
-//! A thief that takes each task as it comes makes the pushers wait for the cache lines of `tickets` and of the slots, several times as
-//! long as a push takes. So a thief that has met a push between its steps 1 and 3 sets a `pace`. From then on a
-//! thief that knows of fewer than `NEAR` tickets above the head waits that many pauses before it reads `tickets` again; and so does a thief of
+//! A thief that takes each task as it comes makes the pushers wait for the cache lines of `tickets`
+//! and of the slots, several times as long as a push takes. So a thief that has met a push between
+//! its steps 1 and 3 sets a `pace`. From then on a thief that knows of fewer than `NEAR` tickets
+//! above the head waits that many pauses before it reads `tickets` again; and so does a thief of
 //! a batch that knows of fewer than it may take, up to `ENOUGH`. The pace doubles
-//! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and says nothing about what a thief then finds.
+//! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and
+//! says nothing about what a thief then finds.
 //!
-//! A push to slot `AHEAD` makes the block after its own and asks for all its cache lines, which thieves have read when that
-//! memory was last in use. A push whose exchange of `tickets` fails has the line of that word in its cache now, and its value, which it
-//! tries without another load, which would share the line again. If that fails too it keeps away from the line for as long as others take
-//! for many pushes (`waits`), and so does a thief whose exchange of the head fails, for fewer.
+//! A push to slot `AHEAD` makes the block after its own and asks for all its cache lines, which
+//! thieves have read when that memory was last in use. A push whose exchange of `tickets` fails has
+//! the line of that word in its cache now, and its value, which it tries without another load,
+//! which would share the line again. If that fails too it keeps away from the line for as long as
+//! others take for many pushes (`waits`), and so does a thief whose exchange of the head fails, for
+//! fewer.
 
 mod batch;
 mod chain;
@@ -117,12 +131,13 @@ use waits::Waits;
 /// | [`push`](Injector::push), [`try_push`](Injector::try_push) | lock-free, but for the allocator | one compare-and-swap, and that of [`Asymmetric`] |
 /// | [`steal`](Injector::steal), [`steal_half`](Injector::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap, for a batch as well; that of [`Asymmetric`] for a push that does not end |
 ///
-/// A push whose thread is stopped between its steps keeps nobody from stealing what was pushed after it: a thief
-/// waits a little and then skips it, and the push starts again. (So a push and the thieves could keep each other
-/// from ending, if each attempt of the push were stopped for some microseconds.)
+/// A push whose thread is stopped between its steps keeps nobody from stealing what was pushed
+/// after it: a thief waits a little and then skips it, and the push starts again. (So a push and
+/// the thieves could keep each other from ending, if each attempt of the push were stopped for some
+/// microseconds.)
 ///
-/// Memory that tasks stood in is used again, and freed with the injector. At most 2^30 tasks are in it at a time (2^24
-/// blocks of `SLOTS`).
+/// Memory that tasks stood in is used again, and freed with the injector. At most 2^30 tasks are in
+/// it at a time (2^24 blocks of `SLOTS`).
 ///
 /// ```
 /// use poach_deque::{Injector, Steal};
@@ -162,7 +177,8 @@ struct Head<T, M: Memory, const SLOTS: usize> {
     index: M::Word,
     /// Where thieves look first: the memory of some block; most often that of the head.
     block: M::Pointer<Block<T, M, SLOTS>>,
-    /// The place of the block of `index` or of one before it. A block is not given back while this names it.
+    /// The place of the block of `index` or of one before it. A block is not given back while this
+    /// names it.
     hint: M::Word,
     /// What a thief has read of `tickets`, some time ago: they are this many at least.
     known: M::Word,
@@ -170,8 +186,8 @@ struct Head<T, M: Memory, const SLOTS: usize> {
     pace: M::Word,
 }
 
-// SAFETY: tasks are handed from the thread that pushes to the one that steals, as the module comment
-// argues, and never shared; all else is words.
+// SAFETY: tasks are handed from the thread that pushes to the one that steals, as the module
+// comment argues, and never shared; all else is words.
 unsafe impl<T: Send, M: Memory, const SLOTS: usize> Sync for Injector<T, M, SLOTS> {}
 // SAFETY: tasks are handed from thread to thread, and never shared; all else is words.
 unsafe impl<T: Send, M: Memory, const SLOTS: usize> Send for Injector<T, M, SLOTS> {}
@@ -249,8 +265,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         })
     }
 
-    /// The same with another number of pauses for which a thief waits for a push that has begun, before it skips the slot. After a lost
-    /// exchange it waits no longer than that, either.
+    /// The same with another number of pauses for which a thief waits for a push that has begun,
+    /// before it skips the slot. After a lost exchange it waits no longer than that, either.
     #[must_use]
     pub fn with_patience(mut self, pauses: u32) -> Self {
         self.patience = pauses;
@@ -272,7 +288,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// [`OutOfMemory`], with the task, if there is no memory for a block.
     #[inline]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        // Relaxed: validated by the exchange. The block is found first: with an index there is no way back.
+        // Relaxed: validated by the exchange. The block is found first: with an index there is no
+        // way back.
         let index = self.tickets.load(Ordering::Relaxed);
         // Acquire: as in `place_of`.
         let place = Place::from(self.rare.tail.load(Ordering::Acquire));
@@ -333,8 +350,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     fn put(&self, index: u64, place: Place, block: &Block<T, M, SLOTS>, task: T) -> Result<(), T> {
         let slot = block.slot(index);
         slot.task.with_mut(|there| {
-            // SAFETY: the index is this thread's alone, and nobody reads the slot before it is *written*; who read
-            // it for an earlier block has given that back.
+            // SAFETY: the index is this thread's alone, and nobody reads the slot before it is
+            // *written*; who read it for an earlier block has given that back.
             unsafe { there.write(MaybeUninit::new(task)) };
         });
         // Release: pairs with the acquire in `front`, which then sees the task.
@@ -349,8 +366,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         Ok(())
     }
 
-    /// Makes the block after `place`, and asks for its cache lines, which take as long to come from another processor as some
-    /// pushes. Without memory for it, the push that needs it says so.
+    /// Makes the block after `place`, and asks for its cache lines, which take as long to come from
+    /// another processor as some pushes. Without memory for it, the push that needs it says so.
     #[cold]
     #[inline(never)]
     fn prepare(&self, place: Place) {
@@ -367,7 +384,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     #[inline(never)]
     fn take_back(&self, index: u64, block: &Block<T, M, SLOTS>) -> Result<(), T> {
         let slot = block.slot(index);
-        // Relaxed, both: this thread wrote the task, and a thief that took it needs nothing of this one.
+        // Relaxed, both: this thread wrote the task, and a thief that took it needs nothing of this
+        // one.
         let decided = slot.state.compare_exchange(
             written(index),
             decided(index),
@@ -377,18 +395,19 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         if decided.is_err() {
             return Ok(());
         }
-        // A head that stays here, because the thief was stopped, would be left behind by its block. If the exchange
-        // fails the head has passed `index`.
+        // A head that stays here, because the thief was stopped, would be left behind by its block.
+        // If the exchange fails the head has passed `index`.
         let _ = self.move_head(contested(index), 1);
-        // SAFETY: this thread wrote the task there, and as it has made the state *decided* nobody else reads it.
+        // SAFETY: this thread wrote the task there, and as it has made the state *decided* nobody
+        // else reads it.
         let task = slot.task.with(|there| unsafe { there.read() });
         self.finish(block, index, 1);
         // SAFETY: written above by `put`.
         Err(unsafe { task.assume_init() })
     }
 
-    /// The place of the block of `index`, made if need be: `None` if there are tickets of a later block, so that `index` is no longer
-    /// to be had.
+    /// The place of the block of `index`, made if need be: `None` if there are tickets of a later
+    /// block, so that `index` is no longer to be had.
     #[inline(always)]
     fn place_of(&self, index: u64) -> Result<Option<Place>, NoMemory> {
         let number = Chain::<T, M, SLOTS>::number(index);
@@ -397,8 +416,9 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         if hint.distance_to(number) == 0 { Ok(Some(hint)) } else { self.walk(hint, number) }
     }
 
-    /// Goes along the chain to block `number`, and leaves a hint there. A hint names the block of an index that was read from `tickets`. So if it
-    /// is ahead of `number`, the index of that was taken after it was read; to go there from the oldest block would take as long as the
+    /// Goes along the chain to block `number`, and leaves a hint there. A hint names the block of
+    /// an index that was read from `tickets`. So if it is ahead of `number`, the index of that
+    /// was taken after it was read; to go there from the oldest block would take as long as the
     /// queue has blocks.
     #[cold]
     #[inline(never)]
@@ -416,8 +436,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             }
         }
         if hint.distance_to(number) > 0 {
-            // Release: whoever starts from this hint sees what was done to the block before it was linked. If the
-            // exchange fails another thread has left a hint.
+            // Release: whoever starts from this hint sees what was done to the block before it was
+            // linked. If the exchange fails another thread has left a hint.
             let _ = self.rare.tail.compare_exchange(
                 hint.word(),
                 at.word(),
@@ -428,7 +448,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         Ok(Some(at))
     }
 
-    /// The block after `at`, made if need be: of memory that is given back here, if there is any. `None` if `at` is stale.
+    /// The block after `at`, made if need be: of memory that is given back here, if there is any.
+    /// `None` if `at` is stale.
     fn next(&self, at: Place) -> Result<Option<Place>, NoMemory> {
         if let Some(next) = self.chain.next(at, false)? {
             return Ok(Some(next));
@@ -443,7 +464,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         Place::from(self.rare.oldest.load(Ordering::Acquire))
     }
 
-    /// The number of tasks, and of pushes that have begun. An estimate: see [`Thief::len`](crate::Thief::len).
+    /// The number of tasks, and of pushes that have begun. An estimate: see
+    /// [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         loop {
             // SeqCst, all: see "Emptiness".
@@ -457,8 +479,9 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
 
     /// Whether there is no task, and no push that has begun.
     pub fn is_empty(&self) -> bool {
-        // SeqCst, both: see "Emptiness". The head first: it does not pass the tail, so if they are equal there was
-        // nothing when the tail was read. Neither reaches 2^63, so they are compared as they are.
+        // SeqCst, both: see "Emptiness". The head first: it does not pass the tail, so if they are
+        // equal there was nothing when the tail was read. Neither reaches 2^63, so they are
+        // compared as they are.
         let head = index_of(self.head.index.load(Ordering::SeqCst));
         let tail = self.tickets.load(Ordering::SeqCst);
         tail <= head
@@ -541,7 +564,8 @@ mod tests {
         (injector, place)
     }
 
-    /// It keeps nobody from stealing, even when the push has taken its task back meanwhile, and the block has been given back.
+    /// It keeps nobody from stealing, even when the push has taken its task back meanwhile, and the
+    /// block has been given back.
     #[test]
     fn a_thief_that_stops_between_its_steps_stops_nobody() {
         let (injector, place) = contested_at_0(true);
@@ -553,7 +577,8 @@ mod tests {
         assert_eq!(stolen, [7, 8]);
     }
 
-    /// The same where the thief has not come to tell the push: then the task is in the queue, and comes out once.
+    /// The same where the thief has not come to tell the push: then the task is in the queue, and
+    /// comes out once.
     #[test]
     fn a_push_that_was_not_told_is_not_skipped() {
         let (injector, place) = contested_at_0(false);

@@ -21,14 +21,15 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             return Steal::Retry;
         }
         let index = index_of(head);
-        // SAFETY: the state was *written*, and acquired; the exchange gave `index` to this call alone.
+        // SAFETY: the state was *written*, and acquired; the exchange gave `index` to this call
+        // alone.
         let task = unsafe { block.take(index) };
         self.finish(block, index, 1);
         Steal::Success(task)
     }
 
-    /// Takes half of the tasks, at least one, but none beyond the end of a block: returns the oldest and
-    /// pushes the others to `into`.
+    /// Takes half of the tasks, at least one, but none beyond the end of a block: returns the
+    /// oldest and pushes the others to `into`.
     pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         match self.claim(usize::MAX) {
             Steal::Success(mut claimed) => {
@@ -43,13 +44,15 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         }
     }
 
-    /// Claims half of the tasks, at least one and at most `limit`, but none beyond the end of the block.
+    /// Claims half of the tasks, at least one and at most `limit`, but none beyond the end of the
+    /// block.
     #[inline]
     fn claim(&self, limit: usize) -> Steal<Batch<'_, T, M, SLOTS>> {
         self.step_over(limit).map(|(block, index, count)| Batch::new(self, block, index, count))
     }
 
-    /// The same: what `one` makes of a single task, for which no claim is put together, or `several` of more.
+    /// The same: what `one` makes of a single task, for which no claim is put together, or
+    /// `several` of more.
     #[inline(always)]
     pub(crate) fn claim_for<R>(
         &self,
@@ -59,7 +62,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     ) -> Steal<R> {
         self.step_over(limit).map(|(block, index, count)| {
             if count == 1 {
-                // SAFETY: the state was *written*, and acquired; `step_over` gave `index` to this call alone.
+                // SAFETY: the state was *written*, and acquired; `step_over` gave `index` to this
+                // call alone.
                 let task = unsafe { block.take(index) };
                 self.finish(block, index, 1);
                 one(task)
@@ -97,12 +101,14 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         }
     }
 
-    /// Steps 1, 2, and 5 to 10: the word of the head, and the block in which its index is *written*. A thief that keeps its distance
-    /// knows of `near` tickets above the head, or waits.
+    /// Steps 1, 2, and 5 to 10: the word of the head, and the block in which its index is
+    /// *written*. A thief that keeps its distance knows of `near` tickets above the head, or
+    /// waits.
     #[inline(always)]
     fn front(&self, near: u64) -> Steal<(u64, &Block<T, M, SLOTS>)> {
         loop {
-            // Acquire: whoever moved the head here had seen a ticket above it; so must this thread, in step 5.
+            // Acquire: whoever moved the head here had seen a ticket above it; so must this thread,
+            // in step 5.
             let head = self.head.index.load(Ordering::Acquire);
             let index = index_of(head);
             // Relaxed: a hint.
@@ -166,7 +172,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     fn take_slowly(&self, head: u64, block: &Block<T, M, SLOTS>) -> bool {
         let is_mine = head & CONTESTED != 0 && self.decide(head, block);
         if !is_mine {
-            // Another thief takes some tasks before the caller tries again, which takes the head's line from it.
+            // Another thief takes some tasks before the caller tries again, which takes the head's
+            // line from it.
             for _ in 0..LOST.min(self.patience) {
                 M::pause();
             }
@@ -192,7 +199,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         self.head.index.compare_exchange(head, next, Ordering::SeqCst, Ordering::Relaxed).is_ok()
     }
 
-    /// Step 5: whether there was no ticket for `index` or above. Only for an index at which the head has been.
+    /// Step 5: whether there was no ticket for `index` or above. Only for an index at which the
+    /// head has been.
     #[inline(always)]
     fn nothing_from(&self, index: u64) -> bool {
         // Relaxed, both: a number alone.
@@ -204,8 +212,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         self.tickets.load(Ordering::Relaxed) == index
     }
 
-    /// There was a ticket for `index`, and its slot was not *written*: whether it may be now, or in another block than where this
-    /// thread has looked.
+    /// There was a ticket for `index`, and its slot was not *written*: whether it may be now, or in
+    /// another block than where this thread has looked.
     #[cold]
     #[inline(never)]
     fn wait(&self, index: u64) -> bool {
@@ -248,7 +256,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
                 self.skip(index, block, place);
                 return false;
             }
-            // Longer each time: a look takes the cache line from the thread that is about to write it.
+            // Longer each time: a look takes the cache line from the thread that is about to write
+            // it.
             for _ in 0..pauses {
                 M::pause();
             }
@@ -259,13 +268,14 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         if seen == written(index) {
             return true;
         }
-        // If it was contested, who has decided it may have been stopped. If this fails another thread has stepped over it.
+        // If it was contested, who has decided it may have been stopped. If this fails another
+        // thread has stepped over it.
         let _ = self.move_head(contested(index), 1);
         false
     }
 
-    /// The end of step 6, and steps 7 to 10. The caller does not look again, but has its own caller do so: or a steal and a push that is
-    /// slow each time could keep each other from ending.
+    /// The end of step 6, and steps 7 to 10. The caller does not look again, but has its own caller
+    /// do so: or a steal and a push that is slow each time could keep each other from ending.
     fn skip(&self, index: u64, block: &Block<T, M, SLOTS>, place: Place) {
         let (was, now) = (open(index), contested(index));
         // SeqCst: as in `move_head`. Relaxed: the head alone.
@@ -296,7 +306,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             Ordering::Relaxed,
         );
         if moved.is_ok() {
-            // Release: whoever looks there sees its memory made. A slow store of an older block costs time alone.
+            // Release: whoever looks there sees its memory made. A slow store of an older block
+            // costs time alone.
             self.head.block.store(self.chain.block_at(next), Ordering::Release);
         }
     }

@@ -1,9 +1,10 @@
 //! How a push waits that has met other pushes.
 //!
-//! An exchange of `tickets` that fails takes the line of that word from the thread that pushes, which then waits for it as long as a
-//! few pushes take, or thirty. So a push that has lost twice keeps away from the line, for as long as many pushes take. The exchange
-//! after such a wait is lost as well, if anybody has pushed; but it brings the line and the value, and the next one follows at once. So
-//! a push does not wait until the others end.
+//! An exchange of `tickets` that fails takes the line of that word from the thread that pushes,
+//! which then waits for it as long as a few pushes take, or thirty. So a push that has lost twice
+//! keeps away from the line, for as long as many pushes take. The exchange after such a wait is
+//! lost as well, if anybody has pushed; but it brings the line and the value, and the next one
+//! follows at once. So a push does not wait until the others end.
 
 use poach_memory::Memory;
 
@@ -20,7 +21,8 @@ impl Waits {
         Waits { pauses: FIRST_WAIT, has_waited: false }
     }
 
-    /// Gives the processor away, since thieves or other pushers may have none; then waits, twice as long each time.
+    /// Gives the processor away, since thieves or other pushers may have none; then waits, twice as
+    /// long each time.
     #[cold]
     pub(super) fn wait<M: Memory>(&mut self) {
         M::give_way();
@@ -58,7 +60,8 @@ mod tests {
         assert_eq!(pauses, LONGEST_WAIT);
     }
 
-    /// How a push waits that has read `tickets` at 0, of an injector with blocks of two slots into which others have pushed since.
+    /// How a push waits that has read `tickets` at 0, of an injector with blocks of two slots into
+    /// which others have pushed since.
     fn waits_after(others: u64) -> (u32, u32) {
         let injector = Injector::<u64, Told, 2>::new();
         (0..others).for_each(|task| injector.push(task));

@@ -23,8 +23,8 @@ impl Top {
 const BITS: u32 = 23;
 const MASK: u64 = (1 << BITS) - 1;
 
-/// The most tasks that the double-ended queue can hold: a head and a tail are as far apart, either way, that half of all
-/// heads tells which of them is above.
+/// The most tasks that the double-ended queue can hold: a head and a tail are as far apart, either
+/// way, that half of all heads tells which of them is above.
 pub(super) const MOST: usize = 1 << (BITS - 2);
 
 /// The double-ended queue's: where the oldest task is, and the tag.
@@ -45,7 +45,8 @@ impl Front {
         Front { head: word & MASK, tag: word >> BITS }
     }
 
-    /// How many tasks there are below `tail`; negative if thieves have taken what the owner then popped.
+    /// How many tasks there are below `tail`; negative if thieves have taken what the owner then
+    /// popped.
     #[inline(always)]
     pub(super) fn tasks(self, tail: u64) -> i64 {
         const ABOVE: u32 = 64 - BITS;

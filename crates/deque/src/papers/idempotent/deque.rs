@@ -4,9 +4,9 @@
 //!
 //! # How it works
 //!
-//! One word, the anchor, holds the place of the oldest task (`head`) and a tag; another, `tail`, the place above the
-//! youngest, which only the owner writes. A *run* is pushes that no pop of a task comes between: at most as many as there were free slots
-//! at its first.
+//! One word, the anchor, holds the place of the oldest task (`head`) and a tag; another, `tail`,
+//! the place above the youngest, which only the owner writes. A *run* is pushes that no pop of a
+//! task comes between: at most as many as there were free slots at its first.
 //!
 //! | | push | pop | thief |
 //! |---|---|---|---|
@@ -15,50 +15,63 @@
 //! | 3 | writes the slot at `tail` | reads the slot at `tail - 1`, and ends the run | reads the slot at `head` |
 //! | 4 | stores `tail + 1` | stores `tail - 1` | compares and swaps the anchor for `(head + 1, tag)` |
 //!
-//! A push's step 2 may undo what thieves did since its step 1: those tasks then come out again. (In the paper the anchor holds
-//! the number of tasks as well, and each push and pop stores it. A tag beside that has 20 bits, which wrap within 1.5 ms.)
+//! A push's step 2 may undo what thieves did since its step 1: those tasks then come out again. (In
+//! the paper the anchor holds the number of tasks as well, and each push and pop stores it. A tag
+//! beside that has 20 bits, which wrap within 1.5 ms.)
 //!
-//! The owner may pop a task that thieves take at the same time, so that `head` comes to stand above `tail`. Such a queue is
-//! empty, and the next push, which is a run's first, puts `head` back to `tail`, or its task would stand below `head`.
+//! The owner may pop a task that thieves take at the same time, so that `head` comes to stand above
+//! `tail`. Such a queue is empty, and the next push, which is a run's first, puts `head` back to
+//! `tail`, or its task would stand below `head`.
 //!
 //! # Why no task is lost
 //!
-//! A tag `g` lasts from the step 2 of a run's first push to that of the next run: that store of the anchor `(first, g)`, the run's pushes, and
-//! then pops. The run grows the array, if it must, before its step 2, and it pushes below `first` and a capacity. So while the tag is `g`
+//! A tag `g` lasts from the step 2 of a run's first push to that of the next run: that store of the
+//! anchor `(first, g)`, the run's pushes, and then pops. The run grows the array, if it must,
+//! before its step 2, and it pushes below `first` and a capacity. So while the tag is `g`
 //!
-//! - each index is written once at most, before all that is popped, and no slot of an index from `first` on is reused;
-//! - thieves alone write the anchor: `head` rises one by one from `first`, by a capacity at most, so its 23 bits name one index each.
+//! - each index is written once at most, before all that is popped, and no slot of an index from
+//!   `first` on is reused;
+//! - thieves alone write the anchor: `head` rises one by one from `first`, by a capacity at most,
+//!   so its 23 bits name one index each.
 //!
-//! *A thief takes what it has read.* Its exchange succeeds if the anchor is still `(head, g)`, so that nobody else has taken what stands at
-//! `head`, and no further run has begun. What the owner wrote before `(first, g)` the thief sees (the owner releases, thieves' exchanges go on with
-//! its release, the thief acquires): the slot, if it was written before the run, and a `tail` that is the run's first index or later. If the run writes
-//! the slot, its first index is at or below `head`, so a `tail` above `head` is of the push that writes the slot, or later: then the thief
-//! sees the slot (release and acquire of `tail`). If what it reads, of `tail` or of a slot, is of a further run, it sees that run's
-//! anchor as well, and its exchange fails. An array that a further run makes holds what stands at `head`, unless `head` is passed.
+//! *A thief takes what it has read.* Its exchange succeeds if the anchor is still `(head, g)`, so
+//! that nobody else has taken what stands at `head`, and no further run has begun. What the owner
+//! wrote before `(first, g)` the thief sees (the owner releases, thieves' exchanges go on with
+//! its release, the thief acquires): the slot, if it was written before the run, and a `tail` that
+//! is the run's first index or later. If the run writes the slot, its first index is at or below
+//! `head`, so a `tail` above `head` is of the push that writes the slot, or later: then the thief
+//! sees the slot (release and acquire of `tail`). If what it reads, of `tail` or of a slot, is of a
+//! further run, it sees that run's anchor as well, and its exchange fails. An array that a further
+//! run makes holds what stands at `head`, unless `head` is passed.
 //!
-//! *No task is passed over.* `head` is stepped up by exchanges alone. A run's first push leaves it where it has read it,
-//! at or below where it is, or puts it down to `tail`, above which there is nothing.
+//! *No task is passed over.* `head` is stepped up by exchanges alone. A run's first push leaves it
+//! where it has read it, at or below where it is, or puts it down to `tail`, above which there is
+//! nothing.
 //!
-//! *No push overwrites a task.* All tasks stand at or above `first`, and pushes stay below `first` and a capacity.
+//! *No push overwrites a task.* All tasks stand at or above `first`, and pushes stay below `first`
+//! and a capacity.
 //!
 //! # How likely it is that a task is lost all the same
 //!
-//! The tag has 41 bits, so it comes back after 2^41 runs: an hour of pushes and pops by turns, at 2 ns each. A thief that
-//! lost its processor between its steps 1 and 4 for so long is deceived if it then runs again at the one run of 2^41
-//! that has left its tag, with `head` where it was.
+//! The tag has 41 bits, so it comes back after 2^41 runs: an hour of pushes and pops by turns, at 2
+//! ns each. A thief that lost its processor between its steps 1 and 4 for so long is deceived if it
+//! then runs again at the one run of 2^41 that has left its tag, with `head` where it was.
 //!
 //! # Why the words share a line
 //!
-//! A push writes `tail`, and a thief reads both words and writes the anchor. In two lines these pass each other: while the owner waits for
-//! the line of `tail`, which a thief has read, the thief takes the anchor's, for which the owner's next operation waits. With processors whose
-//! lines take 190 ns to pass, a push and a pop took 25 to 130 ns so, and the thief got next to nothing; in one line, 7 to 8 ns, and with
-//! pushes that leave the anchor alone, 5 to 6. The end of the run is in the same line, since a push needs that line anyway, and in the handle
-//! it could share a line with what other threads read. (The notebook of the deques has the designs, 2026-11-26.)
+//! A push writes `tail`, and a thief reads both words and writes the anchor. In two lines these
+//! pass each other: while the owner waits for the line of `tail`, which a thief has read, the thief
+//! takes the anchor's, for which the owner's next operation waits. With processors whose lines take
+//! 190 ns to pass, a push and a pop took 25 to 130 ns so, and the thief got next to nothing; in one
+//! line, 7 to 8 ns, and with pushes that leave the anchor alone, 5 to 6. The end of the run is in
+//! the same line, since a push needs that line anyway, and in the handle it could share a line with
+//! what other threads read. (The notebook of the deques has the designs, 2026-11-26.)
 //!
 //! # What it costs
 //!
-//! Instructions of a push and a pop by turns, in batches of 64, of a push and a steal, and of a pop of nothing: 59, 42, 44 and 12; when each
-//! push stored the anchor they were 56, 58, 59 and 12 (`examples/queue_instructions.rs`, callgrind, 2026-11-26 and 2026-11-22).
+//! Instructions of a push and a pop by turns, in batches of 64, of a push and a steal, and of a pop
+//! of nothing: 59, 42, 44 and 12; when each push stored the anchor they were 56, 58, 59 and 12
+//! (`examples/queue_instructions.rs`, callgrind, 2026-11-26 and 2026-11-22).
 
 use std::sync::Arc;
 
@@ -95,8 +108,8 @@ impl<M: Memory> Shared<M> {
     }
 }
 
-/// The owner of an idempotent double-ended queue. **A task may come out more than once.** The module says what a thief would have
-/// to sleep through for one to be lost.
+/// The owner of an idempotent double-ended queue. **A task may come out more than once.** The
+/// module says what a thief would have to sleep through for one to be lost.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
@@ -132,8 +145,8 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
         Self::starting_at(capacity, 0)
     }
 
-    /// As [`with_capacity`](IdempotentDeque::with_capacity), with the first task at `index`: for tests
-    /// of indices that wrap around.
+    /// As [`with_capacity`](IdempotentDeque::with_capacity), with the first task at `index`: for
+    /// tests of indices that wrap around.
     ///
     /// # Errors
     ///
@@ -155,7 +168,8 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
 
     #[inline(always)]
     fn run_end(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
+        // that.
         unsafe { self.shared.ends.run_end.get() }
     }
 
@@ -177,8 +191,8 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
             free = capacity;
         }
         self.run_end().set(tail.wrapping_add(free as u64));
-        // Release: the slots of the runs before are seen by who acquires it. And the stores of the run release, so that whoever
-        // sees one of them sees this.
+        // Release: the slots of the runs before are seen by who acquires it. And the stores of the
+        // run release, so that whoever sees one of them sees this.
         ends.anchor.store(Front { tag: front.tag + 1, ..front }.pack(), Ordering::Release);
         Ok(())
     }
@@ -247,7 +261,8 @@ impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let Shared { ends, slots } = &*self.shared;
-        // Acquire: pairs with the release of a run's first push, which then shows the slots and the `tail` of what was before.
+        // Acquire: pairs with the release of a run's first push, which then shows the slots and the
+        // `tail` of what was before.
         let seen = ends.anchor.load(Ordering::Acquire);
         let front = Front::unpack(seen);
         // Acquire: pairs with the release of a push, whose slot is then seen.

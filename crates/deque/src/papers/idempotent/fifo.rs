@@ -4,15 +4,15 @@
 //!
 //! # How it works, and why no task is lost
 //!
-//! The owner pushes at `tail`. It pops by reading `head` and storing it one higher; a thief steps `head`
-//! up by a compare-and-swap. The owner's store may put `head` back behind what thieves have taken since
-//! its load: those tasks then come out again. It never puts `head` beyond the task that it takes itself,
-//! and an exchange moves `head` over the one task that its thief has read.
+//! The owner pushes at `tail`. It pops by reading `head` and storing it one higher; a thief steps
+//! `head` up by a compare-and-swap. The owner's store may put `head` back behind what thieves have
+//! taken since its load: those tasks then come out again. It never puts `head` beyond the task that
+//! it takes itself, and an exchange moves `head` over the one task that its thief has read.
 //!
 //! A thief's slot holds that task: the owner reuses a slot only when `head` is past its index, and
-//! `head` comes back by a pop alone, to one above the index that the pop took, with no push in between;
-//! so wherever `head` points, the slot is whole. An exchange that succeeds finds `head` where the thief
-//! read it; if it had been away and back meanwhile, the slot had not been reused.
+//! `head` comes back by a pop alone, to one above the index that the pop took, with no push in
+//! between; so wherever `head` points, the slot is whole. An exchange that succeeds finds `head`
+//! where the thief read it; if it had been away and back meanwhile, the slot had not been reused.
 //!
 //! The owner's release of `tail` pairs with a thief's acquire: the slots below are seen.
 
@@ -78,8 +78,8 @@ impl<T: Repeatable, M: Memory> IdempotentFifo<T, M> {
         Self::starting_at(capacity, 0)
     }
 
-    /// As [`with_capacity`](IdempotentFifo::with_capacity), with the first task at `index`: for tests
-    /// of indices that wrap around.
+    /// As [`with_capacity`](IdempotentFifo::with_capacity), with the first task at `index`: for
+    /// tests of indices that wrap around.
     ///
     /// # Errors
     ///
@@ -112,8 +112,8 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
         // Before anything of the queue is read: it is the client's code, which may use this queue.
         let word = task.into_word();
         let shared = &*self.shared;
-        // Acquire: pairs with the thieves' exchanges; their reads of the slots below are over. (A thief
-        // that reads one later fails its exchange.)
+        // Acquire: pairs with the thieves' exchanges; their reads of the slots below are over. (A
+        // thief that reads one later fails its exchange.)
         let head = shared.head.load(Ordering::Acquire);
         // Relaxed: only the owner writes it.
         let tail = shared.tail.load(Ordering::Relaxed);

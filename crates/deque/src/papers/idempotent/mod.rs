@@ -1,17 +1,18 @@
-//! Idempotent work stealing: queues whose owner pays no fence and no compare-and-swap, because a task
-//! may come out **more than once**.
+//! Idempotent work stealing: queues whose owner pays no fence and no compare-and-swap, because a
+//! task may come out **more than once**.
 //!
 //! Source: Michael, Vechev and Saraswat, *Idempotent Work Stealing* (2009), Figures 1-3; Morrison
-//! and Afek measure against them in *Fence-Free Work Stealing on Bounded TSO Processors*, section 8.2.
-//! `push` and `pop` are `put` and `take` there.
+//! and Afek measure against them in *Fence-Free Work Stealing on Bounded TSO Processors*, section
+//! 8.2. `push` and `pop` are `put` and `take` there.
 //!
-//! The owner takes a task by a plain store, and a thief that read the state before that store takes the
-//! same task. Each task comes out at least once (but see [`IdempotentDeque`] for a thief that sleeps). They are for work that can be
-//! done again without harm, such as marking the nodes of a graph. The types say so twice: tasks are
-//! [`Repeatable`], and the owners are not [`ExactlyOnce`](crate::ExactlyOnce).
+//! The owner takes a task by a plain store, and a thief that read the state before that store takes
+//! the same task. Each task comes out at least once (but see [`IdempotentDeque`] for a thief that
+//! sleeps). They are for work that can be done again without harm, such as marking the nodes of a
+//! graph. The types say so twice: tasks are [`Repeatable`], and the owners are not
+//! [`ExactlyOnce`](crate::ExactlyOnce).
 //!
-//! A thief reads the slot before it knows whether the task is its own, and the owner may be writing it
-//! at that moment; so a slot is one word of shared memory, and a task is what fits.
+//! A thief reads the slot before it knows whether the task is its own, and the owner may be writing
+//! it at that moment; so a slot is one word of shared memory, and a task is what fits.
 
 mod anchor;
 mod deque;

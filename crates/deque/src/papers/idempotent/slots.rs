@@ -1,8 +1,8 @@
 //! The growing arrays of words under the queues whose tasks may come out more than once.
 //!
 //! The owner publishes a larger array and keeps the smaller ones until the queue goes: a thief may
-//! still be reading one, whose slots hold what they held. Each array doubles, so all old ones together
-//! are smaller than the current.
+//! still be reading one, whose slots hold what they held. Each array doubles, so all old ones
+//! together are smaller than the current.
 
 use core::ptr;
 
@@ -68,8 +68,8 @@ impl<M: Memory> Slots<M> {
     pub(crate) fn read_of(&self, index: u64) -> (u64, Extent) {
         let array = self.array();
         let words = &array.words;
-        // Acquire: a thief that reads a word too new for the state it has read then sees a newer state,
-        // too: its exchange fails, or it sees a `tail` that says so.
+        // Acquire: a thief that reads a word too new for the state it has read then sees a newer
+        // state, too: its exchange fails, or it sees a `tail` that says so.
         let word = words[index as usize & (words.len() - 1)].load(Ordering::Acquire);
         (word, array.extent())
     }
@@ -83,8 +83,8 @@ impl<M: Memory> Slots<M> {
     #[inline(always)]
     pub(crate) fn write(&self, index: u64, word: u64) {
         let words = &self.array().words;
-        // Release: pairs with the acquire in `read`; what the owner did to the state before it reused the
-        // slot is seen by who reads the new word.
+        // Release: pairs with the acquire in `read`; what the owner did to the state before it
+        // reused the slot is seen by who reads the new word.
         words[index as usize & (words.len() - 1)].store(word, Ordering::Release);
     }
 
@@ -103,7 +103,8 @@ impl<M: Memory> Slots<M> {
         let new = unsafe { &*array };
         let mut index = from;
         while index != to {
-            // Relaxed, both: the release below publishes them, and the owner wrote the old ones itself.
+            // Relaxed, both: the release below publishes them, and the owner wrote the old ones
+            // itself.
             let word = old.words[index as usize & (old.words.len() - 1)].load(Ordering::Relaxed);
             new.words[index as usize & (doubled - 1)].store(word, Ordering::Relaxed);
             index = index.wrapping_add(1);

@@ -7,35 +7,36 @@
 //! same task. So the two are compared and swapped together (Figure 4, line 5).
 //!
 //! The paper lets the owner store `split` alone, fence, and read `tail` again (lines 41-57): half
-//! of the word by a plain store, all of it by the thieves' compare-and-swap. Languages with a memory
-//! model have no such access. Here the owner, too, changes the word by one compare-and-swap. It
-//! costs what the paper's fence costs, since a locked instruction is a fence on x86-64, and it
+//! of the word by a plain store, all of it by the thieves' compare-and-swap. Languages with a
+//! memory model have no such access. Here the owner, too, changes the word by one compare-and-swap.
+//! It costs what the paper's fence costs, since a locked instruction is a fence on x86-64, and it
 //! leaves nothing to repair afterwards: `tail` cannot have moved beyond the new `split`.
 //!
 //! # Why it is correct
 //!
-//! All changes of the word are read-modify-writes or, in [`reset`](Bounds::reset), a store in a state
-//! in which no thief's can succeed. So its values form one sequence, and each task is claimed by the
-//! one change that takes it out of `tail..split`: a thief's, which steps `tail` over it, or the
-//! owner's, which pulls `split` below it. That holds in any memory model with coherent words.
+//! All changes of the word are read-modify-writes or, in [`reset`](Bounds::reset), a store in a
+//! state in which no thief's can succeed. So its values form one sequence, and each task is claimed
+//! by the one change that takes it out of `tail..split`: a thief's, which steps `tail` over it, or
+//! the owner's, which pulls `split` below it. That holds in any memory model with coherent words.
 //!
 //! *Handing over.* What the owner wrote to a slot must be seen by the thief that claims it. The
-//! owner's [`share`](Bounds::share) releases; a thief's [`claim`](Bounds::claim) acquires, from that
-//! very change or from one that continues its release sequence (every later change but `reset` is a
-//! read-modify-write, and `reset` is followed by a `share` before anything can be claimed).
+//! owner's [`share`](Bounds::share) releases; a thief's [`claim`](Bounds::claim) acquires, from
+//! that very change or from one that continues its release sequence (every later change but `reset`
+//! is a read-modify-write, and `reset` is followed by a `share` before anything can be claimed).
 //!
 //! # Exposure
 //!
 //! A thief, too, may move `split` up, over private tasks of an owner that does not come back to its
-//! deque (see [`Stack::expose`](super::Stack::expose) for how it knows which). That takes a while, so
-//! it has a beginning, which is a state of the word: `split` one *below* `tail`, which means nothing
-//! else. The owner's next cold path [settles](Bounds::settle) it: it either finds the new split, or
-//! takes the word out of that state and so makes the thief's last step fail. One thief at a time
-//! exposes, by a lock that the owner never waits for; hence nobody but the thief that began can have
-//! brought about the state that its last step replaces.
+//! deque (see [`Stack::expose`](super::Stack::expose) for how it knows which). That takes a while,
+//! so it has a beginning, which is a state of the word: `split` one *below* `tail`, which means
+//! nothing else. The owner's next cold path [settles](Bounds::settle) it: it either finds the new
+//! split, or takes the word out of that state and so makes the thief's last step fail. One thief at
+//! a time exposes, by a lock that the owner never waits for; hence nobody but the thief that began
+//! can have brought about the state that its last step replaces.
 //!
 //! *ABA.* The word can come back to a value a thief has read long ago. That does no harm: a claim
-//! means "the task at `tail` of the state I replaced", and the thief reads the slot only afterwards.
+//! means "the task at `tail` of the state I replaced", and the thief reads the slot only
+//! afterwards.
 
 use core::marker::PhantomData;
 
@@ -91,8 +92,9 @@ impl<M: Memory> Bounds<M> {
     /// Lock-free; one locked instruction if there is a task, none if not. Figure 4, lines 3 to 7.
     #[inline]
     pub fn claim(&self, want: impl FnOnce(u32) -> u32) -> Claim {
-        // Acquire: whoever finds nothing sees the request as the owner had it when it moved the split there, and so
-        // knows whether to raise it. (What it claims, it claims by the compare-and-swap below.)
+        // Acquire: whoever finds nothing sees the request as the owner had it when it moved the
+        // split there, and so knows whether to raise it. (What it claims, it claims by the
+        // compare-and-swap below.)
         let seen = self.word.load(Ordering::Acquire);
         let (tail, split) = unpack(seen);
         let shared = count(tail, split);
@@ -109,8 +111,8 @@ impl<M: Memory> Bounds<M> {
         }
     }
 
-    /// The number of shared tasks that nobody has claimed. Any thread; wait-free; out of date at once.
-    ///
+    /// The number of shared tasks that nobody has claimed. Any thread; wait-free; out of date at
+    /// once.
     #[inline]
     pub fn shared(&self) -> u32 {
         // Relaxed: a count, not a claim. Who sleeps on it has a fence of its own.
@@ -118,7 +120,8 @@ impl<M: Memory> Bounds<M> {
         count(tail, split)
     }
 
-    /// Where both indices stand if no task is shared; `None` if one is. Any thread; wait-free; out of date at once.
+    /// Where both indices stand if no task is shared; `None` if one is. Any thread; wait-free; out
+    /// of date at once.
     #[inline]
     pub fn empty_at(&self) -> Option<u64> {
         // Relaxed: a hint, to be compared with an earlier one.
@@ -145,7 +148,8 @@ impl<M: Memory> Bounds<M> {
     /// The owner takes shared tasks back, the younger half of them (at least one), and returns the
     /// new `split`; `None` if thieves have claimed them all.
     ///
-    /// Lock-free: it starts again only if a thief claimed a task meanwhile. Figure 4, lines 41 to 57.
+    /// Lock-free: it starts again only if a thief claimed a task meanwhile. Figure 4, lines 41
+    /// to 57.
     #[inline]
     pub fn take_back(&self) -> Option<u32> {
         // Relaxed: the compare-and-swap validates it, and if all is claimed, the answer "all" can
@@ -173,16 +177,17 @@ impl<M: Memory> Bounds<M> {
         }
     }
 
-    /// The owner declares everything below `index` gone and `index` free: only while all shared tasks
-    /// are claimed, that is after [`take_back`](Bounds::take_back) has answered `None`.
+    /// The owner declares everything below `index` gone and `index` free: only while all shared
+    /// tasks are claimed, that is after [`take_back`](Bounds::take_back) has answered `None`.
     ///
-    /// In that state `tail` equals `split`, so every thief's compare-and-swap expects another value,
-    /// and this store overwrites nobody's claim.
+    /// In that state `tail` equals `split`, so every thief's compare-and-swap expects another
+    /// value, and this store overwrites nobody's claim.
     #[inline]
     pub fn reset(&self, index: u32) {
         debug_assert_eq!(self.shared(), 0, "a reset while tasks could still be claimed");
-        // Release: pairs with the exchange and the fence of an exposure (E1, E2), which then sees `index` without the task that was
-        // there (`retire`). Where owners fence, nothing else orders the two stores.
+        // Release: pairs with the exchange and the fence of an exposure (E1, E2), which then sees
+        // `index` without the task that was there (`retire`). Where owners fence, nothing
+        // else orders the two stores.
         self.word.store(pack(index, index), Ordering::Release);
     }
 }
@@ -197,7 +202,8 @@ pub(super) struct Exposure {
 impl<M: Memory> Bounds<M> {
     /// A thief begins to expose private tasks, if nothing is shared. One thief at a time.
     pub(super) fn begin_exposure(&self) -> Option<Exposure> {
-        // Relaxed, both: nothing has been written that others must see; the exposure's fences follow.
+        // Relaxed, both: nothing has been written that others must see; the exposure's fences
+        // follow.
         let seen = self.word.load(Ordering::Relaxed);
         let (tail, split) = unpack(seen);
         if tail != split {
@@ -210,8 +216,8 @@ impl<M: Memory> Bounds<M> {
             .map(|_| Exposure { first: tail })
     }
 
-    /// The thief that has begun shares the first `tasks` private ones, or none, unless the owner has
-    /// been at its deque meanwhile.
+    /// The thief that has begun shares the first `tasks` private ones, or none, unless the owner
+    /// has been at its deque meanwhile.
     pub(super) fn end_exposure(&self, exposure: Exposure, tasks: u32) -> bool {
         let tail = exposure.first;
         let begun = pack(tail, tail.wrapping_sub(1));
@@ -243,8 +249,8 @@ impl<M: Memory> Bounds<M> {
         }
     }
 
-    /// The owner moves `split` from `from` up to `to`: tasks below `to` are now shared. Whether it did: a thief that has
-    /// exposed tasks has moved the split.
+    /// The owner moves `split` from `from` up to `to`: tasks below `to` are now shared. Whether it
+    /// did: a thief that has exposed tasks has moved the split.
     ///
     /// Lock-free.
     pub fn share(&self, from: u32, to: u32) -> bool {
@@ -252,8 +258,9 @@ impl<M: Memory> Bounds<M> {
         self.share_from(self.word.load(Ordering::Relaxed), from, to)
     }
 
-    /// [`share`](Bounds::share) for an owner that was asked: whoever asked has found nothing shared, so the word is not looked
-    /// at first. That would have it come from the thieves' cache to be read, and once more to be written.
+    /// [`share`](Bounds::share) for an owner that was asked: whoever asked has found nothing
+    /// shared, so the word is not looked at first. That would have it come from the thieves'
+    /// cache to be read, and once more to be written.
     pub(super) fn answer(&self, from: u32, to: u32) -> bool {
         self.share_from(pack(from, from), from, to)
     }

@@ -4,27 +4,30 @@
 //!
 //! # How it works
 //!
-//! The tasks between the split and the owner's head are private. A push writes a task, stores the head above it,
-//! and compares that with one word that others write, the *split request*; a pop stores the head below the task, compares
-//! that, and takes the task. The request stands at the split, so that a head that comes down to it stops there; a
-//! thief that finds nothing shared raises it above any head, and so stops the owner at its next push or pop. The
-//! owner then shares the older half of what it has. At the split it takes the younger half of the shared tasks back.
-//! [`sharing`](super::sharing) says how requests are raised and answered, and how a thief exposes private tasks: it
-//! sees them by the head.
+//! The tasks between the split and the owner's head are private. A push writes a task, stores the
+//! head above it, and compares that with one word that others write, the *split request*; a pop
+//! stores the head below the task, compares that, and takes the task. The request stands at the
+//! split, so that a head that comes down to it stops there; a thief that finds nothing shared
+//! raises it above any head, and so stops the owner at its next push or pop. The owner then shares
+//! the older half of what it has. At the split it takes the younger half of the shared tasks back.
+//! [`sharing`](super::sharing) says how requests are raised and answered, and how a thief exposes
+//! private tasks: it sees them by the head.
 //!
 //! # Why it is correct
 //!
-//! Who takes which index is [`Bounds`](super::Bounds)' affair: a thief by stepping the tail over it, the owner by
-//! pulling the split below it, both by a compare-and-swap of one word. Hence no fence policy. Above the split
-//! an index is the owner's, if it has compared its head with the request, or settled: see `sharing`, "Exposure".
+//! Who takes which index is [`Bounds`](super::Bounds)' affair: a thief by stepping the tail over
+//! it, the owner by pulling the split below it, both by a compare-and-swap of one word. Hence no
+//! fence policy. Above the split an index is the owner's, if it has compared its head with the
+//! request, or settled: see `sharing`, "Exposure".
 //!
-//! A claimed index is copied and marked as `ring` says, which asks for two things. What the owner wrote must be
-//! visible to the claim. If the owner has shared the index, `share` releases and a claim acquires. If a thief has
-//! exposed it, that one has acquired a head above the index: each store of the head releases, those
-//! of pops too, since a thief may see a task by the head that a pop of the one above has left. And a thief that
-//! claims an index pushed after the ring was exchanged must see the new ring: it does, since the share came later
-//! than the exchange, and so did the head that an exposing thief has acquired. Indices are handed out by `Bounds`
-//! in 32 bits, which is all that a ring needs to know of them.
+//! A claimed index is copied and marked as `ring` says, which asks for two things. What the owner
+//! wrote must be visible to the claim. If the owner has shared the index, `share` releases and a
+//! claim acquires. If a thief has exposed it, that one has acquired a head above the index: each
+//! store of the head releases, those of pops too, since a thief may see a task by the head that a
+//! pop of the one above has left. And a thief that claims an index pushed after the ring was
+//! exchanged must see the new ring: it does, since the share came later than the exchange, and so
+//! did the head that an exposing thief has acquired. Indices are handed out by `Bounds` in 32 bits,
+//! which is all that a ring needs to know of them.
 
 mod emplace;
 #[cfg(test)]
@@ -46,12 +49,13 @@ use crate::ring::{
 use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
 use request::RequestWord;
 
-/// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer to carry
-/// away than to run, through a ring that must grow for it.
+/// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer
+/// to carry away than to run, through a ring that must grow for it.
 const LARGEST_BATCH: u32 = 128;
 
-/// How long a thief that has found nothing shared waits before it asks, in pauses of the processor: those of the memory are waits for
-/// somebody. One that asks at once makes each answer share a task or two, for which the lines of the request, the split and the tasks go to and fro.
+/// How long a thief that has found nothing shared waits before it asks, in pauses of the processor:
+/// those of the memory are waits for somebody. One that asks at once makes each answer share a task
+/// or two, for which the lines of the request, the split and the tasks go to and fro.
 const PATIENCE: u32 = 4;
 
 struct Shared<T, M: Memory, S: Storage<T>> {
@@ -62,8 +66,9 @@ struct Shared<T, M: Memory, S: Storage<T>> {
 
 /// What the owner writes.
 struct OwnersLine<T, M: Memory, S: Storage<T>> {
-    /// The index of the next task: those from the split up to it are private. The owner writes it, and a thief that
-    /// exposes reads it. For the length of a pop it may stand one below the split.
+    /// The index of the next task: those from the split up to it are private. The owner writes it,
+    /// and a thief that exposes reads it. For the length of a pop it may stand one below the
+    /// split.
     head: M::Word,
     buffer: Owned<Buffer<T, M, S>>,
     /// Where the owner has last seen the split; at most where it is.
@@ -91,8 +96,9 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
         self.owner.head.store(head, Ordering::Release);
     }
 
-    /// Whether a push or pop of the task below `head`, which has stored its head, may go its way: no thief has
-    /// asked, and the task is above the split. U2 and U3, or O2 and O3, of `sharing`.
+    /// Whether a push or pop of the task below `head`, which has stored its head, may go its way:
+    /// no thief has asked, and the task is above the split. U2 and U3, or O2 and O3, of
+    /// `sharing`.
     #[inline(always)]
     fn undisturbed(&self, head: u64) -> bool {
         // Pairs with the heavy fence of a thief.
@@ -120,8 +126,9 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
 pub enum NoTask {
     /// The queue was seen empty: no task is shared, and none is private.
     Empty,
-    /// Nothing is shared, and the owner has tasks that only it can take. It shares them at its next push, pop or [poll](Split::poll);
-    /// a thief that does not wait for that [exposes](Thief::expose) them.
+    /// Nothing is shared, and the owner has tasks that only it can take. It shares them at its next
+    /// push, pop or [poll](Split::poll); a thief that does not wait for that
+    /// [exposes](Thief::expose) them.
     Private,
     /// Another thread was in the way: trying again at once may succeed.
     Lost,
@@ -129,9 +136,10 @@ pub enum NoTask {
 
 /// The owner of a split deque.
 ///
-/// Thieves can take only what it has shared, and it shares when one has asked: the first steal from a
-/// deque of private tasks finds it empty, and so do all until the owner's next push or pop, or until a thief
-/// [exposes](Thief::expose) private tasks itself. An owner that is dropped shares all that is left.
+/// Thieves can take only what it has shared, and it shares when one has asked: the first steal from
+/// a deque of private tasks finds it empty, and so do all until the owner's next push or pop, or
+/// until a thief [exposes](Thief::expose) private tasks itself. An owner that is dropped shares all
+/// that is left.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
@@ -181,8 +189,8 @@ impl<T: Send, M: Memory> Split<T, M> {
         Self::starting_at(capacity, 0)
     }
 
-    /// As [`with_capacity`](Split::with_capacity), with the first task at `index` (its low 32 bits): for tests
-    /// of indices that wrap around.
+    /// As [`with_capacity`](Split::with_capacity), with the first task at `index` (its low 32
+    /// bits): for tests of indices that wrap around.
     ///
     /// # Errors
     ///
@@ -217,17 +225,19 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         Ok(Split { shared, context, not_sync: PhantomData })
     }
 
-    /// The owner's view, and what it shares, found by one look at the handle: no compiler has to look it up again
-    /// after a fence.
+    /// The owner's view, and what it shares, found by one look at the handle: no compiler has to
+    /// look it up again after a fence.
     #[inline(always)]
     fn owned(&self) -> (&Shared<T, M, S>, &Buffer<T, M, S>) {
         let shared = &*self.shared;
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
+        // that.
         (shared, unsafe { shared.owner.buffer.get() })
     }
 
     fn known(&self) -> &Cell<u32> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
+        // that.
         unsafe { self.shared.owner.split.get() }
     }
 
@@ -236,11 +246,12 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.owned().1.capacity()
     }
 
-    /// Shares all private tasks: thieves can take them from now on. For an owner that will not come to its queue for a
-    /// while, or wants its oldest task and so steals from itself. Returns whether there were any.
+    /// Shares all private tasks: thieves can take them from now on. For an owner that will not come
+    /// to its queue for a while, or wants its oldest task and so steals from itself. Returns
+    /// whether there were any.
     ///
-    /// Lock-free: it waits for no thief, and starts again only if one has exposed tasks meanwhile. One exchange, one full
-    /// fence and one compare-and-swap.
+    /// Lock-free: it waits for no thief, and starts again only if one has exposed tasks meanwhile.
+    /// One exchange, one full fence and one compare-and-swap.
     ///
     /// ```
     /// use poach_deque::{Split, Steal};
@@ -263,8 +274,9 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         any
     }
 
-    /// Answers a thief that asks, as a push would: shares the older half of the private tasks. Returns whether it has shared any.
-    /// For an owner in a long task, now and then; a load and a comparison if nobody asks.
+    /// Answers a thief that asks, as a push would: shares the older half of the private tasks.
+    /// Returns whether it has shared any. For an owner in a long task, now and then; a load and
+    /// a comparison if nobody asks.
     ///
     /// Lock-free, as [`share`](Split::share).
     ///
@@ -283,8 +295,9 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         !self.shared.undisturbed(self.shared.head()) && self.answer()
     }
 
-    /// The index above the youngest task: a push adds one, a pop takes one off, and thieves leave it alone. So an owner that
-    /// finds it above what it was has tasks that it has pushed since.
+    /// The index above the youngest task: a push adds one, a pop takes one off, and thieves leave
+    /// it alone. So an owner that finds it above what it was has tasks that it has pushed
+    /// since.
     pub fn top(&self) -> u64 {
         self.shared.head()
     }
@@ -306,8 +319,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
     }
 
-    /// An owner that a thief has stopped, after a push or in a [poll](Split::poll): it answers. Returns whether it has
-    /// shared something. Figure 4, line 20.
+    /// An owner that a thief has stopped, after a push or in a [poll](Split::poll): it answers.
+    /// Returns whether it has shared something. Figure 4, line 20.
     #[cold]
     #[inline(never)]
     fn answer(&self) -> bool {
@@ -324,15 +337,16 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.shared.thieves.sharing.owner_fences() && !self.shared.request.is_asked()
     }
 
-    /// Puts the request back, and answers a thief that asks: `grow_shared`, lines 36 to 40. Returns whether it has shared something.
+    /// Puts the request back, and answers a thief that asks: `grow_shared`, lines 36 to 40. Returns
+    /// whether it has shared something.
     fn attend(&self, head: u64) -> bool {
         let place = |split| Self::place(head, split);
         let Shared { thieves, request, .. } = &*self.shared;
         thieves.sharing.attend(head as u32, self.known(), &**request, place, |_| true)
     }
 
-    /// The rest of a pop that has left the head at `index`, and has come down to the split, or was stopped by a
-    /// thief. Figure 4, lines 25 to 30.
+    /// The rest of a pop that has left the head at `index`, and has come down to the split, or was
+    /// stopped by a thief. Figure 4, lines 25 to 30.
     #[cold]
     #[inline(never)]
     fn pop_disturbed(&self, index: u64) -> Option<T> {
@@ -355,7 +369,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             self.known().set(split);
             follows = follows || shared.request.follow(Self::place(index, split));
         }
-        // SAFETY: the task at `index` is above the split, and the owner has settled since the head came down.
+        // SAFETY: the task at `index` is above the split, and the owner has settled since the head
+        // came down.
         let task = unsafe { buffer.read(index) };
         let has_shared = !follows && self.attend(index);
         // Last, both: the context may use this queue.
@@ -390,7 +405,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         {
             return Err(OutOfMemory(task));
         }
-        // SAFETY: the slot of the head is free, since no task is above it, and `shared` keeps the rings.
+        // SAFETY: the slot of the head is free, since no task is above it, and `shared` keeps the
+        // rings.
         unsafe { buffer.write(index, task) };
         let next = index.wrapping_add(1);
         shared.set_head(next);
@@ -409,8 +425,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         if !shared.undisturbed(head) {
             return self.pop_disturbed(index);
         }
-        // SAFETY: a task of the owner's, and no thief can claim it: it is above the split, or a thief that exposes
-        // has seen the head below it.
+        // SAFETY: a task of the owner's, and no thief can claim it: it is above the split, or a
+        // thief that exposes has seen the head below it.
         Some(unsafe { buffer.read(index) })
     }
 
@@ -438,20 +454,22 @@ impl<T, M: Memory, S: Storage<T>> Drop for Shared<T, M, S> {
     fn drop(&mut self) {
         let tail = u64::from(self.thieves.sharing.bounds.tail());
         let shared = u64::from(self.thieves.sharing.bounds.shared());
-        // SAFETY: no handle is left, so nobody is between claim and mark; the owner shared all its tasks
-        // when it was dropped. Slots are found by the low bits of an index, which `tail` has.
+        // SAFETY: no handle is left, so nobody is between claim and mark; the owner shared all its
+        // tasks when it was dropped. Slots are found by the low bits of an index, which
+        // `tail` has.
         unsafe { self.thieves.rings.drop_tasks(tail, tail + shared) };
     }
 }
 
 impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
-    /// Asks the owner to share at its next push or pop. The request stays until it is met. Wait-free.
+    /// Asks the owner to share at its next push or pop. The request stays until it is met.
+    /// Wait-free.
     pub fn request(&self) {
         self.shared.request.ask();
     }
 
-    /// A thief makes private tasks of an owner that does not come back visible: the older half of them. All that
-    /// [`Stack::expose`](super::Stack::expose) says holds here.
+    /// A thief makes private tasks of an owner that does not come back visible: the older half of
+    /// them. All that [`Stack::expose`](super::Stack::expose) says holds here.
     #[cold]
     pub fn expose(&self) -> Exposure {
         let Shared { thieves, request, .. } = &*self.shared;
@@ -465,11 +483,13 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
         self.shared.thieves.sharing.has_private_tasks(|first| self.shared.private_from(first))
     }
 
-    /// [`steal`](Thief::steal), which tells what is private from nothing at all: a scheduler whose thieves sleep asks this.
+    /// [`steal`](Thief::steal), which tells what is private from nothing at all: a scheduler whose
+    /// thieves sleep asks this.
     ///
-    /// `NoTask::Private` is an estimate, as [`len`](Thief::len) is. So is `NoTask::Empty`, until this thief has asked, made a process-wide
-    /// barrier, and asked again ([writing a scheduler](crate#writing-a-scheduler)). It looks at a word that the owner writes at each push and
-    /// pop, and costs the owner a cache miss there; `steal` does not.
+    /// `NoTask::Private` is an estimate, as [`len`](Thief::len) is. So is `NoTask::Empty`, until
+    /// this thief has asked, made a process-wide barrier, and asked again ([writing a
+    /// scheduler](crate#writing-a-scheduler)). It looks at a word that the owner writes at each
+    /// push and pop, and costs the owner a cache miss there; `steal` does not.
     ///
     /// ```
     /// use poach_deque::Split;
@@ -511,8 +531,8 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
         }
         match claim {
             Claim::Taken { first, count } => {
-                // SAFETY: claimed for this call alone, and the claim acquired the move of the split that came after
-                // the tasks were written.
+                // SAFETY: claimed for this call alone, and the claim acquired the move of the split
+                // that came after the tasks were written.
                 Steal::Success(unsafe { shared.thieves.rings.claimed(u64::from(first), count) })
             }
             Claim::Empty => {

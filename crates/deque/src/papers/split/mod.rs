@@ -13,13 +13,14 @@
 //! instruction. Only when the owner comes down to `split` does it move `split` to take shared tasks
 //! back, and only when a thief has found nothing does it move `split` up to share more.
 //!
-//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves. `sharing` is what
-//! passes between an owner and its thieves beside: requests, answers, exposure. Two deques stand on them:
+//! [`Bounds`] is the one word that holds `tail` and `split`, with the argument for both moves.
+//! `sharing` is what passes between an owner and its thieves beside: requests, answers, exposure.
+//! Two deques stand on them:
 //!
 //! - [`Stack`], the direct task stack: a task lives in its slot, a stolen task keeps the slot until
 //!   its result is back, the head is a value in the owner's registers. For `join`.
-//! - [`Split`], the deque of the family: any number of tasks, moved in and out as
-//!   values; owner and thieves as all others have them. For `spawn`.
+//! - [`Split`], the deque of the family: any number of tasks, moved in and out as values; owner and
+//!   thieves as all others have them. For `spawn`.
 //!
 //! # The lines of Figure 4
 //!

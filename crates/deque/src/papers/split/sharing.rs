@@ -1,9 +1,10 @@
-//! What the two split deques have in common: how a thief asks, how the owner answers, and how a thief helps
-//! itself to tasks of an owner that does not come back.
+//! What the two split deques have in common: how a thief asks, how the owner answers, and how a
+//! thief helps itself to tasks of an owner that does not come back.
 //!
-//! The stack of forks and the queue of spawned tasks differ in where a task lies and in where the owner keeps its
-//! head. They share this: thieves claim from [`Bounds`]; the owner compares its head with a [`SplitRequest`] at each
-//! push and pop, and goes on without another look unless the comparison says that something is up.
+//! The stack of forks and the queue of spawned tasks differ in where a task lies and in where the
+//! owner keeps its head. They share this: thieves claim from [`Bounds`]; the owner compares its
+//! head with a [`SplitRequest`] at each push and pop, and goes on without another look unless the
+//! comparison says that something is up.
 //!
 //! # The order of an owner's operation
 //!
@@ -15,37 +16,42 @@
 //!                                    O4  take the task
 //! ```
 //!
-//! A task is visible when a thief that looks finds it: its mark in the stack, the head of the queue. *For each
-//! push and each thief, either U3 sees T1, or T3 sees U1*; likewise O3 and O1. That is Dekker's protocol with an
-//! asymmetric fence, which the thief pays for alone. Each section below uses it.
+//! A task is visible when a thief that looks finds it: its mark in the stack, the head of the
+//! queue. *For each push and each thief, either U3 sees T1, or T3 sees U1*; likewise O3 and O1.
+//! That is Dekker's protocol with an asymmetric fence, which the thief pays for alone. Each section
+//! below uses it.
 //!
-//! An owner that has passed O3 and takes nothing makes the task visible again. For a thief that looked after O1 this is a push of that
-//! task, so the owner goes through U1 to U3. (A pop that has lost its task to a thief makes none visible: it stores the head above a
-//! task that is claimed.)
+//! An owner that has passed O3 and takes nothing makes the task visible again. For a thief that
+//! looked after O1 this is a push of that task, so the owner goes through U1 to U3. (A pop that has
+//! lost its task to a thief makes none visible: it stores the head above a task that is claimed.)
 //!
 //! # A request
 //!
-//! A thief that finds nothing shared raises the request (T1). The owner whose comparison fails shares the older half
-//! of its private tasks ([`attend`](Sharing::attend)). It takes the request down first, shares second: a thief that has
-//! seen the split move by an acquiring load of [`Bounds`], and finds nothing left there, sees the request down and
-//! raises it again. (That load is in [`claim`](Bounds::claim) and acquires for this reason: with a relaxed one the
-//! thief may read the word as it was, take the request that has been answered for its own, and leave none.)
+//! A thief that finds nothing shared raises the request (T1). The owner whose comparison fails
+//! shares the older half of its private tasks ([`attend`](Sharing::attend)). It takes the request
+//! down first, shares second: a thief that has seen the split move by an acquiring load of
+//! [`Bounds`], and finds nothing left there, sees the request down and raises it again. (That load
+//! is in [`claim`](Bounds::claim) and acquires for this reason: with a relaxed one the
+//! thief may read the word as it was, take the request that has been answered for its own, and
+//! leave none.)
 //!
-//! An owner that has nothing to share raises the request again itself: its next push shares. One that wishes to share
-//! later keeps the request in a word of its own, and is stopped one task above the split: by the pop of its
-//! lowest private task.
+//! An owner that has nothing to share raises the request again itself: its next push shares. One
+//! that wishes to share later keeps the request in a word of its own, and is stopped one task above
+//! the split: by the pop of its lowest private task.
 //!
 //! # A thief that is about to sleep
 //!
-//! It raises the request (T1), fences (T2), and looks ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task
-//! whose U1 it does not see will be shared by its push, since U3 sees T1. So no task is left behind by an owner
-//! that the system stops in the midst of a push, wherever it stops: before U1 there is no task yet, and
+//! It raises the request (T1), fences (T2), and looks
+//! ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task whose U1 it does not see will be
+//! shared by its push, since U3 sees T1. So no task is left behind by an owner that the system
+//! stops in the midst of a push, wherever it stops: before U1 there is no task yet, and
 //! after it the thief sees one, and exposes it.
 //!
 //! # Exposure
 //!
-//! An owner that runs a long task does not come to its deque, and answers no request. Then a thief moves the
-//! split itself ([`expose`](Sharing::expose)). Lace cannot do that: it would want a full fence in every pop.
+//! An owner that runs a long task does not come to its deque, and answers no request. Then a thief
+//! moves the split itself ([`expose`](Sharing::expose)). Lace cannot do that: it would want a full
+//! fence in every pop.
 //!
 //! ```text
 //! exposing thief, one at a time
@@ -57,32 +63,37 @@
 //!   E6  end: split = tail + half of these, if it is still as begun
 //! ```
 //!
-//! *A task is taken once.* Take a pop and an exposure. By the fences O2 and E4, either E5 sees O1, or all that
-//! the owner loads after O2 sees E1 and E3. In the first case the thief leaves the task alone. In the second O3 sees
-//! the request, and the owner [settles](Bounds::settle) before it decides: it finds the exposure begun and undoes
-//! that, so that E6 fails, or it finds its end, the new split. (O3 may see an older request, and settle
-//! before E1: then it is the first case.) So of the tasks that E5 has found the owner takes none without
-//! settling after E1. What the owner pushes meanwhile goes above these, by a push whose U3 sees the request.
+//! *A task is taken once.* Take a pop and an exposure. By the fences O2 and E4, either E5 sees O1,
+//! or all that the owner loads after O2 sees E1 and E3. In the first case the thief leaves the task
+//! alone. In the second O3 sees the request, and the owner [settles](Bounds::settle) before it
+//! decides: it finds the exposure begun and undoes that, so that E6 fails, or it finds its end, the
+//! new split. (O3 may see an older request, and settle before E1: then it is the first case.) So of
+//! the tasks that E5 has found the owner takes none without settling after E1. What the owner
+//! pushes meanwhile goes above these, by a push whose U3 sees the request.
 //!
-//! *A request that the owner takes down.* The owner may take down the request of an exposure that began a moment
-//! ago. Two things tell it:
+//! *A request that the owner takes down.* The owner may take down the request of an exposure that
+//! began a moment ago. Two things tell it:
 //!
-//! - It moves the split by a compare-and-swap that expects the split where the owner knows it to be. If E1 came before that in the
-//!   order of the word's changes, and the exposure is still under way or has moved the split, it fails. If E1 came after, E1 reads what this
-//!   released, so by E2 the owner's swap of the request happens before E3, and E3 stays.
-//! - Where it shares nothing, it fences after the swap, and then settles. If E1 came before the owner's fence, that is seen then.
-//!   If it came after, E3 comes after the swap, and stays.
+//! - It moves the split by a compare-and-swap that expects the split where the owner knows it to
+//!   be. If E1 came before that in the order of the word's changes, and the exposure is still under
+//!   way or has moved the split, it fails. If E1 came after, E1 reads what this released, so by E2
+//!   the owner's swap of the request happens before E3, and E3 stays.
+//! - Where it shares nothing, it fences after the swap, and then settles. If E1 came before the
+//!   owner's fence, that is seen then. If it came after, E3 comes after the swap, and stays.
 //!
-//! *A request that it leaves alone.* An owner that takes tasks back moves its word of the request down with the split
-//! ([`follow`](SplitRequest::follow)), by a compare-and-swap that a request makes fail. So E3 is not overwritten, and there is no fence.
+//! *A request that it leaves alone.* An owner that takes tasks back moves its word of the request
+//! down with the split ([`follow`](SplitRequest::follow)), by a compare-and-swap that a request
+//! makes fail. So E3 is not overwritten, and there is no fence.
 //!
-//! *Handing over.* The owner releases a task by U1. A thief acquires it by E5 and releases it by E6; a claim
-//! acquires that. So a task is handed on as if its owner had shared it.
+//! *Handing over.* The owner releases a task by U1. A thief acquires it by E5 and releases it by
+//! E6; a claim acquires that. So a task is handed on as if its owner had shared it.
 //!
 //! # An owner that fences
 //!
-//! Where the system has no process-wide barrier, or takes it away, E4 cannot be had. Then the owner makes a full fence at O2, in each pop, and E4 is a full fence of the
-//! thief alone. Owner and thief must agree on that, and the owner cannot be asked at each pop, which costs one instruction more. So:
+//! Where the system has no process-wide barrier, or takes it away, E4 cannot be had. Then the owner
+//! makes a full fence at O2, in each pop, and E4 is a full fence of the thief alone. Owner and
+//! thief must agree on that, and the owner cannot be asked at each pop, which costs one instruction
+//! more. So:
 //!
 //! ```text
 //! owner, in an answer (`attend`, `share`) or at its beginning    thief
@@ -114,14 +125,17 @@
 //! F2 loses no task otherwise: nothing but E6 with a task takes one away, and that comes behind a
 //! heavy fence that succeeded, or behind X1.
 //!
-//! *Pushes do not fence.* Nothing above rests on U2. A thief that is about to sleep may miss the task of a push whose U3 misses T1, in the nanoseconds in which
-//! the task is in the owner's store buffer. It must look again some time later.
+//! *Pushes do not fence.* Nothing above rests on U2. A thief that is about to sleep may miss the
+//! task of a push whose U3 misses T1, in the nanoseconds in which the task is in the owner's store
+//! buffer. It must look again some time later.
 //!
 //! # What an answer costs
 //!
-//! A line that a thief has read or written must come back to the owner's cache before the owner can write it: up to some hundred nanoseconds,
-//! where a push takes one. So the owner does not look before it writes, which would have the line come twice: it expects that all that was
-//! shared is claimed, as the thief that asked has seen. And a thief of a [`Split`](crate::Split) waits a little before it asks: see there.
+//! A line that a thief has read or written must come back to the owner's cache before the owner can
+//! write it: up to some hundred nanoseconds, where a push takes one. So the owner does not look
+//! before it writes, which would have the line come twice: it expects that all that was
+//! shared is claimed, as the thief that asked has seen. And a thief of a [`Split`](crate::Split)
+//! waits a little before it asks: see there.
 
 use core::cell::Cell;
 use core::marker::PhantomData;
@@ -141,8 +155,8 @@ pub(super) trait SplitRequest {
     /// Whether a thief has asked. Relaxed: seen late, it is answered late.
     fn is_asked(&self) -> bool;
 
-    /// A thief asks: stops the owner at its next push or pop. What it writes it releases, and only if it must
-    /// change, so that the owner's copy of the line stays good.
+    /// A thief asks: stops the owner at its next push or pop. What it writes it releases, and only
+    /// if it must change, so that the owner's copy of the line stays good.
     fn ask(&self);
 
     /// The owner asks itself, having nothing to share: stops it at its next push.
@@ -151,12 +165,13 @@ pub(super) trait SplitRequest {
     /// A thief stops the owner at its next pop.
     fn stop_pops(&self);
 
-    /// The owner takes the request down, by read-modify-writes that acquire: from now on it is stopped at `split`
-    /// alone. Whether a request was up.
+    /// The owner takes the request down, by read-modify-writes that acquire: from now on it is
+    /// stopped at `split` alone. Whether a request was up.
     fn take_down(&self, split: Self::Place) -> bool;
 
-    /// The owner has taken tasks back, and is stopped at the new `split` from now on, if nobody has asked. Takes no request
-    /// down. Whether that is done; if not, the owner [attends](Sharing::attend).
+    /// The owner has taken tasks back, and is stopped at the new `split` from now on, if nobody has
+    /// asked. Takes no request down. Whether that is done; if not, the owner
+    /// [attends](Sharing::attend).
     fn follow(&self, split: Self::Place) -> bool;
 
     /// The owner puts a request off, for which there is something to share.
@@ -208,13 +223,15 @@ impl<M: Memory> Sharing<M> {
         }
     }
 
-    /// Whether the owner, which asks, fences each pop: then the request stands at [`ALWAYS`](SplitRequest::ALWAYS) or is up.
+    /// Whether the owner, which asks, fences each pop: then the request stands at
+    /// [`ALWAYS`](SplitRequest::ALWAYS) or is up.
     pub(super) fn owner_fences(&self) -> bool {
         // Relaxed: the owner's own. It is not looked at where there is a barrier.
         M::owners_fence() && self.fenced.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether a thief may expose what the owner keeps, and if so whether by its own fence alone: X1 to X3.
+    /// Whether a thief may expose what the owner keeps, and if so whether by its own fence alone:
+    /// X1 to X3.
     fn exposes(&self) -> Option<Fence> {
         // Acquire: pairs with F3.
         if M::owners_fence() && self.fenced.load(Ordering::Acquire) != 0 {
@@ -223,13 +240,15 @@ impl<M: Memory> Sharing<M> {
         M::heavy_may_succeed().then_some(Fence::Heavy)
     }
 
-    /// The owner takes the request down, and answers a thief that asks, if `should_share` says so, which is told how many
-    /// tasks are private; `head` is the index above its last task, and no push or pop is under way. `known` is where the owner
-    /// has last seen the split, and is brought up to date. Returns whether it has shared something.
+    /// The owner takes the request down, and answers a thief that asks, if `should_share` says so,
+    /// which is told how many tasks are private; `head` is the index above its last task, and
+    /// no push or pop is under way. `known` is where the owner has last seen the split, and is
+    /// brought up to date. Returns whether it has shared something.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
     ///
-    /// Figure 4, lines 36 to 40 (`grow_shared`); here the request comes down (line 40) before the tasks are shared (line 38).
+    /// Figure 4, lines 36 to 40 (`grow_shared`); here the request comes down (line 40) before the
+    /// tasks are shared (line 38).
     pub(super) fn attend<A: SplitRequest>(
         &self,
         head: u32,
@@ -251,12 +270,14 @@ impl<M: Memory> Sharing<M> {
             let half = if now { private.div_ceil(2) } else { 0 };
             let to = split.wrapping_add(half);
             let later = asked && !now && private > 0;
-            // Before the tasks are there to be taken: who takes them all and asks again is not overlooked.
+            // Before the tasks are there to be taken: who takes them all and asks again is not
+            // overlooked.
             let to_or_later = to.wrapping_add(u32::from(later));
             let overwritten =
                 request.take_down(if fences { A::ALWAYS } else { place(to_or_later) });
             if self.fenced_from_here(&mut fences) {
-                // The request may be of a thief that knows there is no barrier. It is answered as one that fences.
+                // The request may be of a thief that knows there is no barrier. It is answered as
+                // one that fences.
                 asked |= overwritten;
                 continue;
             }
@@ -267,7 +288,8 @@ impl<M: Memory> Sharing<M> {
                 }
                 known.set(self.bounds.settle());
             } else {
-                // Pairs with E2: of an exposure whose request was taken down just now, E1 is visible after it.
+                // Pairs with E2: of an exposure whose request was taken down just now, E1 is
+                // visible after it.
                 M::full();
                 known.set(self.bounds.settle());
                 if known.get() == split {
@@ -288,8 +310,8 @@ impl<M: Memory> Sharing<M> {
         false
     }
 
-    /// The owner shares all its private tasks, which answers a thief that asks; `head` is the index above its last task, and
-    /// no push or pop is under way. Returns whether there were any.
+    /// The owner shares all its private tasks, which answers a thief that asks; `head` is the index
+    /// above its last task, and no push or pop is under way. Returns whether there were any.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks meanwhile.
     pub(super) fn share<A: SplitRequest>(
@@ -324,7 +346,8 @@ impl<M: Memory> Sharing<M> {
         false
     }
 
-    /// F3, of an owner that `fences` and has done F2. Else looks again at F1: whether it has to begin anew.
+    /// F3, of an owner that `fences` and has done F2. Else looks again at F1: whether it has to
+    /// begin anew.
     fn fenced_from_here(&self, fences: &mut bool) -> bool {
         if *fences {
             // Release: pairs with the acquire in `exposes`, for the pops that came before.
@@ -335,22 +358,23 @@ impl<M: Memory> Sharing<M> {
         *fences
     }
 
-    /// Whether a thief may find something to [expose](Sharing::expose): `private` says how many tasks from an index
-    /// on are visible. Exact for a thief that has asked, and passed a heavy fence since; but `false` while another
-    /// thief exposes, which will see to it. Of an owner that fences it is an estimate.
+    /// Whether a thief may find something to [expose](Sharing::expose): `private` says how many
+    /// tasks from an index on are visible. Exact for a thief that has asked, and passed a heavy
+    /// fence since; but `false` while another thief exposes, which will see to it. Of an owner
+    /// that fences it is an estimate.
     ///
     /// Any thread; wait-free.
     #[cold]
     pub(super) fn has_private_tasks(&self, private: impl Fn(u32) -> u32) -> bool {
-        // Relaxed: the fence that the caller has passed orders it. A thief that has taken the flag down has
-        // looked, or does so before it sleeps.
+        // Relaxed: the fence that the caller has passed orders it. A thief that has taken the flag
+        // down has looked, or does so before it sleeps.
         self.exposes().is_some()
             && self.exposing.load(Ordering::Relaxed) == 0
             && private(self.bounds.tail()) != 0
     }
 
-    /// A thief shares the older half of the private tasks; `private` says how many from an index on are visible,
-    /// by loads that acquire.
+    /// A thief shares the older half of the private tasks; `private` says how many from an index on
+    /// are visible, by loads that acquire.
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]

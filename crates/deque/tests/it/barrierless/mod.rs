@@ -1,4 +1,5 @@
-//! Simulated machines whose process-wide barrier does nothing, or fails, or whose owners do not fence in its place.
+//! Simulated machines whose process-wide barrier does nothing, or fails, or whose owners do not
+//! fence in its place.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 #![allow(dead_code, reason = "not every test uses all of them")]

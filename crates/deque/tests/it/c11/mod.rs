@@ -1,5 +1,5 @@
-//! Searches under the memory model of C11 that end within a test's time. Threads run one after the other then, but for a few changes
-//! between steps, and each load may read what is not the latest.
+//! Searches under the memory model of C11 that end within a test's time. Threads run one after the
+//! other then, but for a few changes between steps, and each load may read what is not the latest.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 

@@ -1,4 +1,5 @@
-//! The machine's memory, over which something else is done at one of this thread's accesses: what another thread might do then.
+//! The machine's memory, over which something else is done at one of this thread's accesses: what
+//! another thread might do then.
 
 use std::cell::RefCell;
 

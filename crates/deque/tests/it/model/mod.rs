@@ -1,9 +1,10 @@
 //! What the loom models share: an owner and its thieves, over loom's memory.
 //!
-//! loom explores each interleaving, and each value that the C11 memory model lets a load return, up to
-//! a bound on preemptions; it also reports two accesses to a slot that nothing orders. Its memory has no
-//! process-wide barrier and no total store order, so these are the fenced forms of the queues, and THEP
-//! by its echo alone. The others are modelled over a simulated machine with bounded store buffers.
+//! loom explores each interleaving, and each value that the C11 memory model lets a load return, up
+//! to a bound on preemptions; it also reports two accesses to a slot that nothing orders. Its
+//! memory has no process-wide barrier and no total store order, so these are the fenced forms of
+//! the queues, and THEP by its echo alone. The others are modelled over a simulated machine with
+//! bounded store buffers.
 
 mod explore;
 
@@ -20,8 +21,8 @@ pub(crate) enum Do {
     Pop,
 }
 
-/// Has the owner run `script` on a fresh queue while each thief makes `attempts` attempts, then the owner
-/// pops what is left. Each task must have come out exactly once, or at least once.
+/// Has the owner run `script` on a fresh queue while each thief makes `attempts` attempts, then the
+/// owner pops what is left. Each task must have come out exactly once, or at least once.
 pub(crate) fn play<O: Owner<u64> + 'static>(
     make: impl Fn() -> O + Sync + Send + 'static,
     script: &'static [Do],

@@ -9,8 +9,9 @@ use poach_check::{Kind, Simulated, Threads, fail, observe};
 use poach_deque::{Owner, Thief};
 use poach_memory::Memory;
 
-/// The owner of one private task takes it by a series of pops (`series` says whether it has), or puts it back where a thief has
-/// asked. The thief asks, fences, looks, and sleeps if it finds nothing.
+/// The owner of one private task takes it by a series of pops (`series` says whether it has), or
+/// puts it back where a thief has asked. The thief asks, fences, looks, and sleeps if it finds
+/// nothing.
 pub(crate) fn put_back<Q: Owner<u64, Thief: 'static> + 'static>(
     threads: &mut Threads,
     owner: Q,

@@ -1,4 +1,5 @@
-//! What the loom models of the stack of forks share: how a fork is pushed, and loom's memory with a fault.
+//! What the loom models of the stack of forks share: how a fork is pushed, and loom's memory with a
+//! fault.
 
 use core::marker::PhantomData;
 
@@ -15,7 +16,8 @@ pub(crate) fn descriptor() -> *mut () {
 }
 
 pub(crate) fn push<M: Memory, C: Context>(head: Head<M, C>, task: u64) -> Head<M, C> {
-    // SAFETY: the models' owner thread owns the stack, pops in reverse order; a u64 fits, and is Copy.
+    // SAFETY: the models' owner thread owns the stack, pops in reverse order; a u64 fits, and is
+    // Copy.
     unsafe { head.push(descriptor(), &raw const task) }.expect("the model's stack has room")
 }
 
@@ -69,7 +71,8 @@ unsafe impl<F: Fault> Memory for Faulty<F> {
 
 pub(crate) struct FaultyWord<F>(AtomicU64, PhantomData<F>);
 
-// SAFETY: loom's, but for the fault, which is there on purpose: for models that must fail, whose tasks are numbers.
+// SAFETY: loom's, but for the fault, which is there on purpose: for models that must fail, whose
+// tasks are numbers.
 unsafe impl<F: Fault> Word for FaultyWord<F> {
     fn new(value: u64) -> Self {
         FaultyWord(AtomicU64::new(value), PhantomData)

@@ -1,7 +1,8 @@
 //! What every queue does, whatever its algorithm and its policy: functions generic over the queue.
 //!
-//! A queue that aborts or waits close to its owner is driven with that in mind: thieves try on until
-//! the owner has said that it is done and the queue looks empty, and the owner takes what is left.
+//! A queue that aborts or waits close to its owner is driven with that in mind: thieves try on
+//! until the owner has said that it is done and the queue looks empty, and the owner takes what is
+//! left.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -56,8 +57,8 @@ pub(crate) fn an_empty_queue_says_so<O: Owner<u64>>(queue: O) {
     }
 }
 
-/// How often a test tries to steal where it may be in vain. (A thief of a private deque waits for its owner
-/// each time, and here in vain: an interpreter has no time for many.)
+/// How often a test tries to steal where it may be in vain. (A thief of a private deque waits for
+/// its owner each time, and here in vain: an interpreter has no time for many.)
 const ATTEMPTS: u64 = if cfg!(miri) { 8 } else { 100 };
 
 /// One attempt, and two more if another thread was in the way.
@@ -80,8 +81,8 @@ pub(crate) fn grows_past_a_million<O: Owner<u64>>(queue: O) {
     assert_eq!(queue.pop(), None);
 }
 
-/// Laps around a ring, growing at first; `queue` starts a few tasks before its index wraps. There are
-/// always more tasks than any margin.
+/// Laps around a ring, growing at first; `queue` starts a few tasks before its index wraps. There
+/// are always more tasks than any margin.
 pub(crate) fn indices_wrap_around<O: Owner<u64>>(queue: O) {
     let thief = queue.thief();
     let mut oldest = 0;
@@ -265,8 +266,8 @@ pub(crate) fn tasks_of_any_size<O: Owner<(u8, u64, u16)>, Z: Owner<()>>(queue: O
     assert_eq!(std::iter::from_fn(|| unit.pop()).count(), 300);
 }
 
-/// `tasks` tasks, one owner that pushes in bursts and pops some of them, `thieves` thieves: each task
-/// comes out exactly once, as the ids of all that anyone took must show.
+/// `tasks` tasks, one owner that pushes in bursts and pops some of them, `thieves` thieves: each
+/// task comes out exactly once, as the ids of all that anyone took must show.
 pub(crate) fn every_task_comes_out_once<O: Owner<u64>>(
     queue: &O,
     thieves: usize,
@@ -387,7 +388,8 @@ where
     for handle in handles {
         all.push(handle.join().expect("a thief does not panic"));
     }
-    // What a thief took away between the owner's last look and its own is accounted for by its list.
+    // What a thief took away between the owner's last look and its own is accounted for by its
+    // list.
     while let Some(task) = queue.pop() {
         all[0].push(task);
     }

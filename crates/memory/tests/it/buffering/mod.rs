@@ -1,7 +1,7 @@
 //! Store buffering, again and again, by two threads of the real machine.
 //!
-//! Without a fence both missed the other in 340 of 20,000 rounds (2026-11-26, AMD EPYC, family 26 model 2, 2 vCPUs, KVM), and without the
-//! stores before each round's own in none.
+//! Without a fence both missed the other in 340 of 20,000 rounds (2026-11-26, AMD EPYC, family 26
+//! model 2, 2 vCPUs, KVM), and without the stores before each round's own in none.
 
 use std::hint;
 use std::sync::atomic::{
@@ -11,11 +11,13 @@ use std::sync::atomic::{
 use std::thread;
 
 const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
-/// Stores before each round's own, to lines that are in no near cache: behind them it stays long in the store buffer.
+/// Stores before each round's own, to lines that are in no near cache: behind them it stays long in
+/// the store buffer.
 const BEFORE: usize = if cfg!(miri) { 2 } else { 16 };
 /// Words of such lines, more than a cache near the processor holds.
 const FAR: usize = if cfg!(miri) { 64 } else { 1 << 19 };
-/// Words from one line to the next that is taken: not a neighbour, which the processor might fetch ahead.
+/// Words from one line to the next that is taken: not a neighbour, which the processor might fetch
+/// ahead.
 const STRIDE: usize = 8 * 1_021;
 
 #[derive(Default)]

@@ -1,4 +1,5 @@
-//! Threads to which the kernel refuses `membarrier(2)`, by a seccomp filter of their own, and programs that end.
+//! Threads to which the kernel refuses `membarrier(2)`, by a seccomp filter of their own, and
+//! programs that end.
 
 use std::process::Output;
 
@@ -38,7 +39,8 @@ pub(crate) fn filter(answer: Answer) {
     // SAFETY: takes numbers, and changes nothing but what this thread may gain by `execve`.
     let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: `program` is a filter program of as many statements as it says, and lives through the call.
+    // SAFETY: `program` is a filter program of as many statements as it says, and lives through the
+    // call.
     let done =
         unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());

@@ -1,4 +1,5 @@
-//! Mistakes in the hazard pointers, as the bag uses them. Every retired chunk is looked for at once.
+//! Mistakes in the hazard pointers, as the bag uses them. Every retired chunk is looked for at
+//! once.
 
 use super::{Caught, Mutant, Queue, Scene};
 

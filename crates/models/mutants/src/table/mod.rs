@@ -1,8 +1,8 @@
 //! The mutants: what each changes, where, and how it is found out.
 //!
-//! A row reads: in this file, in place of `was` stands `is`; that is the mistake `why`; played in this
-//! scene, the checker catches it so. The text `was` must stand in the file exactly once, else the build
-//! fails: a mutant that changes nothing would prove nothing.
+//! A row reads: in this file, in place of `was` stands `is`; that is the mistake `why`; played in
+//! this scene, the checker catches it so. The text `was` must stand in the file exactly once, else
+//! the build fails: a mutant that changes nothing would prove nothing.
 
 mod biased;
 mod chase_lev;
@@ -124,7 +124,8 @@ impl Queue {
     }
 }
 
-/// What the owner and the thieves do. With a bounded policy the client makes one store after each pop.
+/// What the owner and the thieves do. With a bounded policy the client makes one store after each
+/// pop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(dead_code, reason = "as for `Mutant`")]
 pub enum Scene {
@@ -138,8 +139,9 @@ pub enum Scene {
     Hands,
     /// Four tasks; the owner pops until none is left, a thief steals twice.
     Four,
-    /// A processor with one entry in its store buffer and two behind it; one task more than these hide pops, the owner pops until none
-    /// is left, a thief steals twice. All stores of the client are to one word.
+    /// A processor with one entry in its store buffer and two behind it; one task more than these
+    /// hide pops, the owner pops until none is left, a thief steals twice. All stores of the
+    /// client are to one word.
     Egress,
     /// The same with ten entries behind the store buffer.
     EgressOfTen,
@@ -158,8 +160,8 @@ pub enum Scene {
     Mixed,
     /// The owner pushes one, pops one and pushes two into a queue of one slot; a thief steals once.
     Laps,
-    /// The owner pushes two into a queue of one slot and pops until none is left; each of two thieves
-    /// steals once.
+    /// The owner pushes two into a queue of one slot and pops until none is left; each of two
+    /// thieves steals once.
     Pushes,
     /// The owner pushes four into a queue of one slot, which grows twice; a thief steals twice.
     Grows,
@@ -169,11 +171,13 @@ pub enum Scene {
     Leaves,
     /// Three tasks; the owner pops two and goes; a thief steals twice.
     Leaving,
-    /// A pool that is never empty, and a consumer that asks whether it is while two others put and take.
+    /// A pool that is never empty, and a consumer that asks whether it is while two others put and
+    /// take.
     Pass,
     /// Chunks of one task that two producers and a consumer hand round.
     Again,
-    /// The topmost of three free chunks comes back while a producer takes it, and another takes the one below.
+    /// The topmost of three free chunks comes back while a producer takes it, and another takes the
+    /// one below.
     HeadReturns,
     /// A consumer looks at a pool twice while its task is stolen, and hears of that.
     Announced,
@@ -181,7 +185,8 @@ pub enum Scene {
     Halves,
     /// Two thieves and a request: one takes what the owner has shared, the other asks again.
     Asks,
-    /// One private task: the owner begins a pop and puts the task back, and a thief asks and sleeps if it finds nothing.
+    /// One private task: the owner begins a pop and puts the task back, and a thief asks and sleeps
+    /// if it finds nothing.
     PutsBack,
     /// A consumer leaves its pool while a task comes there.
     Goes,
@@ -211,13 +216,15 @@ pub enum Scene {
     TwoChunks,
     /// A thief's list of chunks grows while another looks whether its pool is empty.
     HeldGrows,
-    /// A producer's list of chunks grows while a thief steals, and another looks whether the pool is empty.
+    /// A producer's list of chunks grows while a thief steals, and another looks whether the pool
+    /// is empty.
     ListGrows,
     /// Under C11: two tasks; the owner pops until none is left and goes, a thief steals twice.
     WeakPair,
     /// Under C11: the same with three tasks.
     WeakThree,
-    /// Under C11: two tasks; the owner pops until none is left and goes, each of two thieves steals once.
+    /// Under C11: two tasks; the owner pops until none is left and goes, each of two thieves steals
+    /// once.
     WeakTwo,
     /// Under C11: as `Brief`; then the owner goes.
     WeakBrief,

@@ -1,4 +1,5 @@
-//! Mistakes about emptiness in the five pools, and in what else SALSA's consumers and producers share.
+//! Mistakes about emptiness in the five pools, and in what else SALSA's consumers and producers
+//! share.
 
 use super::{Caught, Mutant, Queue, Scene};
 

@@ -1,4 +1,5 @@
-//! What the models of the pools share: the pools, searches that must find nothing or something, and mechanisms that hide something.
+//! What the models of the pools share: the pools, searches that must find nothing or something, and
+//! mechanisms that hide something.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -46,7 +47,8 @@ fn search(name: &str, config: &Config, model: impl Fn(&mut Threads)) -> Report {
     report
 }
 
-/// No execution of those that `config` searches is wrong, and nothing but its bounds ended the search.
+/// No execution of those that `config` searches is wrong, and nothing but its bounds ended the
+/// search.
 pub(crate) fn clean(name: &str, config: &Config, model: impl Fn(&mut Threads)) {
     let report = search(name, config, model);
     assert!(report.coverage().is_some(), "{name}: {:?}", report.verdict);

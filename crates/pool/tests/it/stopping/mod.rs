@@ -1,5 +1,5 @@
-//! The machine's memory, over which a thread stops before an access that a test chooses, until the test
-//! wakes it.
+//! The machine's memory, over which a thread stops before an access that a test chooses, until the
+//! test wakes it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{Receiver, Sender, channel};

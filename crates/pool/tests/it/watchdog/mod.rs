@@ -1,4 +1,5 @@
-//! Tests in which a thread waits for another: a wake-up that is lost fails the test by its name, where it would hang the program.
+//! Tests in which a thread waits for another: a wake-up that is lost fails the test by its name,
+//! where it would hang the program.
 
 use std::any::type_name;
 use std::panic::resume_unwind;

@@ -1,6 +1,7 @@
 //! What is handed over by the words of idle workers and of guests, in memory that loom watches.
 //!
-//! Each of these fails as soon as one of the two orderings that it is about is weaker, or one of the two fences left out.
+//! Each of these fails as soon as one of the two orderings that it is about is weaker, or one of
+//! the two fences left out.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicUsize;

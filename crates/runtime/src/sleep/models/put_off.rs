@@ -1,8 +1,9 @@
 //! Requests that an owner puts off, for which somebody naps.
 //!
-//! An owner pushes a private task, puts the request for it off if it may, and does not come back to its deque before the task
-//! has been taken. One worker naps when it finds nothing, the other sleeps until it is called. Owners always hesitate
-//! here, and a task that nobody takes is a deadlock.
+//! An owner pushes a private task, puts the request for it off if it may, and does not come back to
+//! its deque before the task has been taken. One worker naps when it finds nothing, the other
+//! sleeps until it is called. Owners always hesitate here, and a task that nobody takes is a
+//! deadlock.
 
 use std::mem;
 use std::time::Duration;

@@ -113,8 +113,8 @@ pub(crate) mod children {
         alone_in(module_path!(), test)
     }
 
-    /// Runs the named test of a module of this program alone, in a process where `ROLE` is set; whether this is
-    /// that process.
+    /// Runs the named test of a module of this program alone, in a process where `ROLE` is set;
+    /// whether this is that process.
     pub(crate) fn alone_in(module: &str, test: &str) -> bool {
         if env::var_os(ROLE).is_some() {
             return true;
@@ -133,9 +133,9 @@ pub(crate) mod children {
 
     /// Forks. In the child the answer is zero, in the parent it is for `reap`.
     fn split() -> libc::pid_t {
-        // SAFETY: the child's thread is a copy of this one. It uses the allocator, which the C library
-        // keeps usable across a fork, and no lock that another thread could hold: none of them runs
-        // anything of the standard library's but parking.
+        // SAFETY: the child's thread is a copy of this one. It uses the allocator, which the C
+        // library keeps usable across a fork, and no lock that another thread could hold:
+        // none of them runs anything of the standard library's but parking.
         let process = unsafe { libc::fork() };
         assert!(process != -1, "no fork: {}", io::Error::last_os_error());
         if process == 0 {
@@ -261,8 +261,8 @@ pub(crate) mod children {
             })
         });
         assert_eq!(status, 9 << 8);
-        // Waiting for a task that only the other process has ends the child at once: unwinding would
-        // leave the scope while its task is lent out.
+        // Waiting for a task that only the other process has ends the child at once: unwinding
+        // would leave the scope while its task is lent out.
         let (release, hold) = mpsc::channel::<()>();
         let status = pool.install(move || {
             let (mut release, mut process) = (Some(release), -1);

@@ -10,7 +10,8 @@ pub(super) struct Shuttled;
 pub(super) struct ShuttledWord(AtomicU64);
 pub(super) struct ShuttledPointer<T>(AtomicPtr<T>);
 
-// SAFETY: shuttle's accesses are all sequentially consistent, one thread at a time, so every fence is there already.
+// SAFETY: shuttle's accesses are all sequentially consistent, one thread at a time, so every fence
+// is there already.
 unsafe impl Memory for Shuttled {
     type Word = ShuttledWord;
     type Pointer<T> = ShuttledPointer<T>;

@@ -9,7 +9,8 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 use super::memory::Shuttled;
 use super::{Left, Pool, What};
 
-/// So many workers, tasks that are handed over, and calls from another thread, each of a tree of two; and an end.
+/// So many workers, tasks that are handed over, and calls from another thread, each of a tree of
+/// two; and an end.
 fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
     let pool = Pool::new(workers, usize::from(calls > 0), left);
     let threads: Vec<_> = (0..workers)

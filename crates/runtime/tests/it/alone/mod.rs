@@ -1,4 +1,5 @@
-//! Tests that end their process, or never end, where the runtime is wrong: each runs in a process of its own.
+//! Tests that end their process, or never end, where the runtime is wrong: each runs in a process
+//! of its own.
 
 use std::io::{Read, Seek};
 use std::time::{Duration, Instant};
@@ -11,12 +12,14 @@ const ROLE: &str = "POACH_TEST_ALONE";
 /// How long such a process may take before it counts as one that hangs.
 const LIMIT: Duration = Duration::from_secs(400);
 
-/// Runs `body` in a process that runs the named test of the file that calls this and nothing else, and fails with what that
-/// process printed if it does not pass. Miri, which starts no processes, runs `body` here.
+/// Runs `body` in a process that runs the named test of the file that calls this and nothing else,
+/// and fails with what that process printed if it does not pass. Miri, which starts no processes,
+/// runs `body` here.
 #[track_caller]
 pub(crate) fn alone(test: &str, body: impl FnOnce()) {
     if cfg!(miri) {
-        // The default hook prints a full backtrace for a panic within a panic, which takes Miri minutes.
+        // The default hook prints a full backtrace for a panic within a panic, which takes Miri
+        // minutes.
         panic::set_hook(Box::new(|panic| eprintln!("{panic}")));
     }
     if cfg!(miri) || env::var_os(ROLE).is_some() {

@@ -1,15 +1,16 @@
-//! A scan as one page for a browser, which needs nothing beside itself: a treemap and a sunburst to go
-//! through, a table, a search.
+//! A scan as one page for a browser, which needs nothing beside itself: a treemap and a sunburst to
+//! go through, a table, a search.
 //!
-//! **What it holds.** The 40,000 largest entries, which form a tree with the given paths at the top; the
-//! others are summed up where they lie, and their number is said. So a page has at most some megabytes,
-//! whatever was scanned, and opens at once: what is left out would be smaller than a pixel.
+//! **What it holds.** The 40,000 largest entries, which form a tree with the given paths at the
+//! top; the others are summed up where they lie, and their number is said. So a page has at most
+//! some megabytes, whatever was scanned, and opens at once: what is left out would be smaller than
+//! a pixel.
 //!
-//! **How.** `page.html` is a template, `page.css` and `page.js` stand in it, and the entries as columns of
-//! JSON, the members of `Data`. Names are shown as on a terminal ([`escape`]), and reach the page as text
-//! alone, never as markup; in the JSON `<`, `>` and `&` are escaped, so that no name can end it. The page
-//! may load nothing and send nothing: its content security policy says so. Sizes above 2^53 bytes are
-//! rounded, as JavaScript has its numbers.
+//! **How.** `page.html` is a template, `page.css` and `page.js` stand in it, and the entries as
+//! columns of JSON, the members of `Data`. Names are shown as on a terminal ([`escape`]), and reach
+//! the page as text alone, never as markup; in the JSON `<`, `>` and `&` are escaped, so that no
+//! name can end it. The page may load nothing and send nothing: its content security policy says
+//! so. Sizes above 2^53 bytes are rounded, as JavaScript has its numbers.
 
 use std::io::{self, Write};
 

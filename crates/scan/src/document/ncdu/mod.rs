@@ -11,10 +11,11 @@
 //! | `read_error` | what could not be read | an error |
 //! | `excluded` | never | the entry is left out |
 //!
-//! A name that is not UTF-8 is written as the bytes that it has, as ncdu itself does and reads it: such
-//! a document is no valid JSON, and means the same name to ncdu. ncdu knows one root: several given
-//! paths, or one that is a file, lie in a directory called `(several paths)`. An entry of which nothing
-//! could be learnt is not written: it is in [`Scan::errors`](crate::Scan::errors) alone.
+//! A name that is not UTF-8 is written as the bytes that it has, as ncdu itself does and reads it:
+//! such a document is no valid JSON, and means the same name to ncdu. ncdu knows one root: several
+//! given paths, or one that is a file, lie in a directory called `(several paths)`. An entry of
+//! which nothing could be learnt is not written: it is in [`Scan::errors`](crate::Scan::errors)
+//! alone.
 
 use crate::{Kind, Node};
 

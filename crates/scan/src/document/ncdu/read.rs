@@ -1,5 +1,5 @@
-//! Reading it. The arrays are followed here, so that no depth is too deep; each object within them is
-//! `serde_json`'s.
+//! Reading it. The arrays are followed here, so that no depth is too deep; each object within them
+//! is `serde_json`'s.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -36,8 +36,8 @@ impl<'de> Deserialize<'de> for Bytes {
     }
 }
 
-/// Seconds since 1970. ncdu writes a time before that as the 64 bits that it has, without a sign; other programs write a sign,
-/// or a fraction.
+/// Seconds since 1970. ncdu writes a time before that as the 64 bits that it has, without a sign;
+/// other programs write a sign, or a fraction.
 #[derive(Clone, Copy, Debug, Default)]
 struct Seconds(i64);
 

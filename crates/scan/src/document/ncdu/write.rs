@@ -84,7 +84,8 @@ fn item(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"}")
 }
 
-/// The bytes of a name between quotes. ncdu reads no `\u` above `\u00ff`, and what is not UTF-8 as it is.
+/// The bytes of a name between quotes. ncdu reads no `\u` above `\u00ff`, and what is not UTF-8 as
+/// it is.
 fn name(name: &[u8], out: &mut impl Write) -> io::Result<()> {
     let mut written = 0;
     for (at, &byte) in name.iter().enumerate() {

@@ -27,8 +27,8 @@
 //! 1,048,576, and these bytes. Lengths and bytes on disk are an entry's own: of a directory without
 //! what is in it, of a file with several names at each of them. Names are bytes, UTF-8 or not.
 //!
-//! gzip's CRC-32 and length cover the contents, and nothing may follow it: a file that was cut, or of
-//! whose contents a bit was changed, is refused. `tail -c +13 FILE | zcat` shows what is in it.
+//! gzip's CRC-32 and length cover the contents, and nothing may follow it: a file that was cut, or
+//! of whose contents a bit was changed, is refused. `tail -c +13 FILE | zcat` shows what is in it.
 
 mod read;
 mod write;

@@ -175,7 +175,8 @@ impl<R: Read> Fields<R> {
         Err(damaged(self.0.at, "a number is longer than 64 bits"))
     }
 
-    /// A string that is not empty: lists of nothing at all would take far more memory than a document has bytes.
+    /// A string that is not empty: lists of nothing at all would take far more memory than a
+    /// document has bytes.
     fn path(&mut self) -> Result<Vec<u8>, ImportError> {
         let path = self.string()?;
         if path.is_empty() {

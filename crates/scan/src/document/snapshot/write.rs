@@ -16,7 +16,8 @@ use crate::{Kind, Scan};
 /// # Errors
 ///
 /// The writer's own; and [`io::ErrorKind::InvalidInput`] of a scan without
-/// [`Options::keep_files`](crate::Options::keep_files), or with a path of more than 1,048,576 bytes.
+/// [`Options::keep_files`](crate::Options::keep_files), or with a path of more than 1,048,576
+/// bytes.
 pub fn snapshot(scan: &Scan, out: &mut impl Write) -> io::Result<()> {
     snapshot_to(scan, out)
 }

@@ -1,7 +1,7 @@
 //! The largest entries as a tree: a line each with its size, its share, a bar and its name.
 //!
-//! Lines are drawn for a few levels. What lies deeper stands at the last of them, and its name is the
-//! path from there, so that no depth outgrows the terminal.
+//! Lines are drawn for a few levels. What lies deeper stands at the last of them, and its name is
+//! the path from there, so that no depth outgrows the terminal.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -38,7 +38,8 @@ enum Line<'r, 't> {
     Total,
 }
 
-/// Writes the tree and an empty line, if there is anything to show. `below` is how many lines follow.
+/// Writes the tree and an empty line, if there is anything to show. `below` is how many lines
+/// follow.
 pub(super) fn write(
     scan: &Scan,
     extent: &Extent,
@@ -205,8 +206,8 @@ impl<'r, 't> Painter<'r, 't> {
         Ok(())
     }
 
-    /// The columns before the name: a size, its share of the whole and, where there is room, a bar, which is
-    /// drawn on to the share of the directory that the entry is in.
+    /// The columns before the name: a size, its share of the whole and, where there is room, a bar,
+    /// which is drawn on to the share of the directory that the entry is in.
     fn figures(&self, value: u64, above: u64, out: &mut impl Write) -> io::Result<()> {
         let look = self.look;
         let figure = look.amount(self.measure, value);
@@ -228,7 +229,8 @@ impl<'r, 't> Painter<'r, 't> {
         self.look.columns().saturating_sub(self.figure + beside)
     }
 
-    /// How many levels are drawn: not more than half of the room, and a name and a note have theirs.
+    /// How many levels are drawn: not more than half of the room, and a name and a note have
+    /// theirs.
     fn drawn(&self) -> usize {
         let room = self.room();
         DRAWN.min((room / 2).min(room.saturating_sub(NAMED)) / LEVEL)

@@ -1,7 +1,8 @@
 //! Which mounts show a part of a file system that can be reached by another path, too.
 //!
-//! The source is `/proc/self/mountinfo` (`proc_pid_mountinfo(5)`). Of each line: field 3 is the device, field 5 the
-//! mount point, in which a space, a tab, a newline and a backslash are written as three octal digits.
+//! The source is `/proc/self/mountinfo` (`proc_pid_mountinfo(5)`). Of each line: field 3 is the
+//! device, field 5 the mount point, in which a space, a tab, a newline and a backslash are written
+//! as three octal digits.
 
 use std::collections::HashMap;
 use std::ffi::OsString;

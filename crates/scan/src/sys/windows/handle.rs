@@ -1,4 +1,5 @@
-//! The calls that safe code cannot make: opening by a name in a directory, asking of a handle, and deleting by one.
+//! The calls that safe code cannot make: opening by a name in a directory, asking of a handle, and
+//! deleting by one.
 
 use std::ffi::CStr;
 use std::io;
@@ -46,9 +47,10 @@ pub(super) fn open(
         ..OBJECT_ATTRIBUTES::default()
     };
     let (mut handle, mut block) = (ptr::null_mut(), IO_STATUS_BLOCK::default());
-    // SAFETY: `attributes`, the text it points to and that text's units live until the call returns, and hold as many bytes as
-    // they say. `handle` and `block` may be written to, and the call is synchronous, so nothing writes to `block` later. The
-    // parent is open as long as it is borrowed. No allocation size and no extended attributes are given, as null allows.
+    // SAFETY: `attributes`, the text it points to and that text's units live until the call
+    // returns, and hold as many bytes as they say. `handle` and `block` may be written to, and
+    // the call is synchronous, so nothing writes to `block` later. The parent is open as long
+    // as it is borrowed. No allocation size and no extended attributes are given, as null allows.
     let status = unsafe {
         NtCreateFile(
             &raw mut handle,
@@ -80,8 +82,9 @@ pub(super) fn ask(
     words: &mut [u64],
 ) -> io::Result<()> {
     let bytes = u32::try_from(size_of_val(words)).map_err(|_| io::ErrorKind::InvalidInput)?;
-    // SAFETY: the handle is open as long as it is borrowed. The words may be written to, are as many bytes as is said, have the
-    // alignment that the records want, which is eight bytes, and take any content.
+    // SAFETY: the handle is open as long as it is borrowed. The words may be written to, are as
+    // many bytes as is said, have the alignment that the records want, which is eight bytes,
+    // and take any content.
     let done = unsafe {
         GetFileInformationByHandleEx(
             handle.as_raw_handle(),
@@ -98,7 +101,8 @@ pub(super) fn identity(handle: BorrowedHandle<'_>) -> io::Result<(u64, u64)> {
     let mut words = [0; 3];
     if ask(handle, FileIdInfo, &mut words).is_ok() && words[1] != 0 {
         let [volume, low, high] = words;
-        // Numbers of 128 bits are mixed into 64: two files are taken for one by an accident of one in 2^64.
+        // Numbers of 128 bits are mixed into 64: two files are taken for one by an accident of one
+        // in 2^64.
         return Ok((volume, low ^ high.wrapping_mul(0x9e37_79b9_7f4a_7c15)));
     }
     let mut known = BY_HANDLE_FILE_INFORMATION::default();
@@ -111,8 +115,9 @@ pub(super) fn identity(handle: BorrowedHandle<'_>) -> io::Result<(u64, u64)> {
     Ok((known.dwVolumeSerialNumber.into(), number))
 }
 
-/// Deletes what a handle, opened with the right to delete, is of: its name is gone at once. Where the system or the file system
-/// cannot do that, the name goes when every handle of it has been closed, and a file that is marked as read-only is refused.
+/// Deletes what a handle, opened with the right to delete, is of: its name is gone at once. Where
+/// the system or the file system cannot do that, the name goes when every handle of it has been
+/// closed, and a file that is marked as read-only is refused.
 pub(super) fn delete(handle: BorrowedHandle<'_>) -> io::Result<()> {
     const CANNOT: [u32; 4] = [
         ERROR_INVALID_FUNCTION,
@@ -124,8 +129,8 @@ pub(super) fn delete(handle: BorrowedHandle<'_>) -> io::Result<()> {
         | FILE_DISPOSITION_FLAG_POSIX_SEMANTICS
         | FILE_DISPOSITION_FLAG_IGNORE_READONLY_ATTRIBUTE;
     let at_once = FILE_DISPOSITION_INFO_EX { Flags: flags };
-    // SAFETY: the handle is open as long as it is borrowed, and `at_once` is the record that its class wants and as long as is
-    // said. The call only reads it.
+    // SAFETY: the handle is open as long as it is borrowed, and `at_once` is the record that its
+    // class wants and as long as is said. The call only reads it.
     let done = unsafe {
         SetFileInformationByHandle(
             handle.as_raw_handle(),
@@ -142,8 +147,8 @@ pub(super) fn delete(handle: BorrowedHandle<'_>) -> io::Result<()> {
         return Err(error);
     }
     let on_close = FILE_DISPOSITION_INFO { DeleteFile: true };
-    // SAFETY: the handle is open as long as it is borrowed, and `on_close` is the record that its class wants and as long as is
-    // said. The call only reads it.
+    // SAFETY: the handle is open as long as it is borrowed, and `on_close` is the record that its
+    // class wants and as long as is said. The call only reads it.
     let done = unsafe {
         SetFileInformationByHandle(
             handle.as_raw_handle(),

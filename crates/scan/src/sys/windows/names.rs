@@ -1,5 +1,5 @@
-//! Names of 16-bit units as bytes, and back: UTF-8, and an unpaired surrogate as the three bytes that UTF-8 would have for its
-//! number (WTF-8), as in the standard library's paths.
+//! Names of 16-bit units as bytes, and back: UTF-8, and an unpaired surrogate as the three bytes
+//! that UTF-8 would have for its number (WTF-8), as in the standard library's paths.
 
 /// Writes a name, and a NUL after it.
 pub(super) fn write(units: impl Iterator<Item = u16>, name: &mut Vec<u8>) {

@@ -1,7 +1,8 @@
 //! Deleting an entry only if it is the one that was shown.
 //!
-//! An entry is opened by its name in an open directory, without following it, and all that is then asked and done goes by that
-//! handle: nothing can take its place between the comparison and the deletion.
+//! An entry is opened by its name in an open directory, without following it, and all that is then
+//! asked and done goes by that handle: nothing can take its place between the comparison and the
+//! deletion.
 
 use std::ffi::CStr;
 use std::io;
@@ -23,7 +24,8 @@ pub struct Identity {
     kind: Kind,
     /// Of a reparse point, its tag.
     tag: u32,
-    /// Of what is no directory: its length, and when its content was changed. A number may be given to a new file.
+    /// Of what is no directory: its length, and when its content was changed. A number may be
+    /// given to a new file.
     content: Option<(u64, u64)>,
 }
 
@@ -53,7 +55,8 @@ impl Identity {
 }
 
 impl Windows {
-    /// What the entry `name` of a directory is: a reparse point that stands for another entry is itself.
+    /// What the entry `name` of a directory is: a reparse point that stands for another entry is
+    /// itself.
     ///
     /// # Errors
     ///
@@ -73,8 +76,8 @@ impl Windows {
         Ok(Identity::of(handle.as_handle())?.0)
     }
 
-    /// Deletes the entry `name` of a directory if it is the one that is expected, and says whether it was. A directory must be
-    /// empty. A reparse point goes by itself.
+    /// Deletes the entry `name` of a directory if it is the one that is expected, and says whether
+    /// it was. A directory must be empty. A reparse point goes by itself.
     ///
     /// # Errors
     ///

@@ -43,8 +43,8 @@ impl Way {
     }
 }
 
-/// Every engine on either system, alone and with others. On Windows without `Portable`, which does not know there that two names
-/// are of one file.
+/// Every engine on either system, alone and with others. On Windows without `Portable`, which does
+/// not know there that two names are of one file.
 pub(crate) fn ways() -> impl Iterator<Item = Way> {
     let ways = [(1, false), (4, false), (2, true)].into_iter();
     let ways = ways.filter(|(_, portable)| cfg!(unix) || !portable);

@@ -190,8 +190,8 @@ struct Pool<T: Tree> {
     search: Search,
     stacks: Stacks<T::Task>,
     ended: CachePadded<CoherentWord>,
-    /// Of Lace's loop: for each worker one more than the number of the worker that it waits for, or
-    /// 0.
+    /// Of Lace's loop: for each worker one more than the number of the worker that it waits for,
+    /// or 0.
     follows: Vec<CachePadded<CoherentWord>>,
     /// Of Poach's.
     idlers: Idlers,

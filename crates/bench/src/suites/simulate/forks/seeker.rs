@@ -44,7 +44,8 @@ impl Clock for SimulatedClock {
     }
 }
 
-/// Where a simulated worker sleeps. It looks at a word of its own from time to time, which stands for a thread that does nothing.
+/// Where a simulated worker sleeps. It looks at a word of its own from time to time, which stands
+/// for a thread that does nothing.
 pub(super) struct Bed {
     called: CachePadded<CoherentWord>,
     costs: Threads,

@@ -1,8 +1,10 @@
-//! The runtime's task stacks on the simulated memory, one a worker, for tasks that are plain values.
+//! The runtime's task stacks on the simulated memory, one a worker, for tasks that are plain
+//! values.
 //!
-//! The owner forks a task and joins the newest one; a thief steals the oldest. The stack is the one that ships
-//! ([`poach_deque::split::Stack`]); what stands here makes its contracts impossible to break, and does what the runtime does
-//! with a slot: a thief writes its number there, and at the end that the task is done.
+//! The owner forks a task and joins the newest one; a thief steals the oldest. The stack is the one
+//! that ships ([`poach_deque::split::Stack`]); what stands here makes its contracts impossible to
+//! break, and does what the runtime does with a slot: a thief writes its number there, and at the
+//! end that the task is done.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -22,7 +24,8 @@ struct Descriptor;
 
 static DESCRIPTOR: Descriptor = Descriptor;
 
-/// Whom a stack wakes when it shares tasks: the runtime's sleepers; under Lace's loop nobody sleeps.
+/// Whom a stack wakes when it shares tasks: the runtime's sleepers; under Lace's loop nobody
+/// sleeps.
 pub(super) struct Events(Option<Wakes<Coherent, Bed, SimulatedClock>>);
 
 impl Context for Events {
@@ -74,8 +77,8 @@ impl<T: Copy> Stacks<T> {
     /// If it was had before.
     pub(super) fn owner(&self, worker: usize) -> Owner<'_, T> {
         assert!(!self.owned[worker].replace(true), "a stack has one owner");
-        // SAFETY: `owned` lets one `Owner` be made, which is neither copied nor sent to another thread, keeps all heads of the
-        // stack to itself, and borrows `self`.
+        // SAFETY: `owned` lets one `Owner` be made, which is neither copied nor sent to another
+        // thread, keeps all heads of the stack to itself, and borrows `self`.
         let bottom = unsafe { self.each[worker].bottom() };
         Owner { heads: vec![bottom], stacks: PhantomData }
     }
@@ -93,7 +96,8 @@ impl<T: Copy> Stacks<T> {
     ///
     /// The thief has claimed the slot, and it is one of these stacks'.
     unsafe fn take(slot: &Slot<Coherent>, victim: usize, thief: usize) -> Stolen<'_, T> {
-        // SAFETY: the caller has claimed the task, every task of these stacks is a `T`, and `T` is `Copy`.
+        // SAFETY: the caller has claimed the task, every task of these stacks is a `T`, and `T` is
+        // `Copy`.
         let task = unsafe { slot.take::<T>() };
         // Relaxed: a hint where to steal.
         slot.status().store((thief as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
@@ -174,8 +178,9 @@ impl<T: Copy> Owner<'_, T> {
     /// If the stack is full.
     pub(super) fn fork(&mut self, task: T) -> Result<()> {
         let descriptor = (&raw const DESCRIPTOR).cast_mut().cast();
-        // SAFETY: `self` is the stack's owner, which `'s` keeps; the descriptor is an aligned address; a `T` fits, which `new`
-        // asserts, and is `Copy`. `join` pops in reverse order; what is never popped is plain bytes.
+        // SAFETY: `self` is the stack's owner, which `'s` keeps; the descriptor is an aligned
+        // address; a `T` fits, which `new` asserts, and is `Copy`. `join` pops in reverse
+        // order; what is never popped is plain bytes.
         let above = unsafe { self.top().push(descriptor, &raw const task) }?;
         self.heads.push(above);
         Ok(())
@@ -220,14 +225,16 @@ impl<T: Copy> Owner<'_, T> {
         ((status >> Status::THIEF_SHIFT) as usize).checked_sub(1)
     }
 
-    /// Frees the slot of the newest task, if that was stolen and [is done](Owner::is_done). Whether it was.
+    /// Frees the slot of the newest task, if that was stolen and [is done](Owner::is_done). Whether
+    /// it was.
     pub(super) fn retire(&mut self) -> bool {
         if !self.is_done() {
             return false;
         }
         self.heads.pop();
-        // SAFETY: `self` is the stack's owner. A status of DONE, which `is_done` has acquired, is a thief's, so the pop of this
-        // head said `Stolen`; and all above was popped, as `heads` ends here.
+        // SAFETY: `self` is the stack's owner. A status of DONE, which `is_done` has acquired, is a
+        // thief's, so the pop of this head said `Stolen`; and all above was popped, as
+        // `heads` ends here.
         unsafe { self.top().retire() };
         true
     }

@@ -1,11 +1,11 @@
 //! A program's task tree: strands of work, forks between them.
 //!
-//! A *strand* is what one worker does without a fork or a join in between. It ends the task it is part
-//! of, or forks: then its two halves follow, and, once both are done, the strand after the join. A tree
-//! is anything that can say what a strand does and how it ends, so it need not be stored: Fibonacci
-//! numbers, an unbalanced tree of a seed and a chessboard are trees of a few bytes
-//! (beside the programs that they are of), whatever they come to. Other programs are run once and written
-//! down ([`Stored`]).
+//! A *strand* is what one worker does without a fork or a join in between. It ends the task it is
+//! part of, or forks: then its two halves follow, and, once both are done, the strand after the
+//! join. A tree is anything that can say what a strand does and how it ends, so it need not be
+//! stored: Fibonacci numbers, an unbalanced tree of a seed and a chessboard are trees of a few
+//! bytes (beside the programs that they are of), whatever they come to. Other programs are run once
+//! and written down ([`Stored`]).
 
 use std::rc::Rc;
 
@@ -41,9 +41,9 @@ pub(crate) enum End<T> {
     Fork { first: T, second: T, after: T },
 }
 
-/// How a task divides its children: as the programs of this crate do it, by halves, or as Lace's: every
-/// child is spawned, then all are waited for, the last one first. In terms of forks of two that is: the
-/// first child is pushed, the other half of the fork is the rest.
+/// How a task divides its children: as the programs of this crate do it, by halves, or as Lace's:
+/// every child is spawned, then all are waited for, the last one first. In terms of forks of two
+/// that is: the first child is pushed, the other half of the fork is the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Halves,
@@ -109,8 +109,8 @@ pub(crate) fn totals<T: Tree>(tree: &T) -> Totals {
     }
 }
 
-/// A tree that is stored, strand by strand: the first one, then three for each fork, in the order of the
-/// forks: the first half's first, the second half's first, and the one after the join.
+/// A tree that is stored, strand by strand: the first one, then three for each fork, in the order
+/// of the forks: the first half's first, the second half's first, and the one after the join.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Stored {
     pub(crate) strands: Rc<[StoredStrand]>,

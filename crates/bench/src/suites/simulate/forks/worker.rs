@@ -1,4 +1,5 @@
-//! A simulated worker: strands, forks and joins, and Lace's search for work. Poach's is the [seeker](super::seeker)'s.
+//! A simulated worker: strands, forks and joins, and Lace's search for work. Poach's is the
+//! [seeker](super::seeker)'s.
 
 use poach_memory::{Ordering, Word};
 use poach_runtime::generic::{SearchLoop, Unrestricted};
@@ -127,7 +128,8 @@ impl<'s, 'p, T: Tree> Worker<'s, 'p, T> {
         task
     }
 
-    /// Poach's: searches until what this worker waits for is done, or there is work. `idle` is the search of a worker with nothing under way.
+    /// Poach's: searches until what this worker waits for is done, or there is work. `idle` is the
+    /// search of a worker with nothing under way.
     fn search(&mut self, idle: &mut Searching<'s, 'p, T>) -> Option<T::Task> {
         let Worker { pool, seeker, owner, frames, .. } = self;
         let found = match frames.last_mut() {

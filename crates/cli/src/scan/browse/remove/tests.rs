@@ -267,8 +267,9 @@ fn what_another_program_has_to_itself_stays() {
     assert!(!tree.path().join("goes/a").exists());
 }
 
-/// A symbolic link of the system below Wine, which Wine follows wherever it is opened: it is refused, and what it leads to stays.
-/// On Windows there is no such system, and the junction that [`grown`] made is removed by other tests.
+/// A symbolic link of the system below Wine, which Wine follows wherever it is opened: it is
+/// refused, and what it leads to stays. On Windows there is no such system, and the junction that
+/// [`grown`] made is removed by other tests.
 #[cfg(windows)]
 #[test]
 fn a_link_that_is_followed_all_the_same_is_refused() {

@@ -276,7 +276,8 @@ impl Browser {
                 self.list();
             }
             Key::Escape if self.found.is_some() => self.leave(),
-            // It may be the second of two that were to stop a walk, and the walk may have taken long.
+            // It may be the second of two that were to stop a walk, and the walk may have taken
+            // long.
             Key::Escape => self.mode = Mode::Leave,
             Key::Char('q') => return Wish::Quit,
             _ => {}
@@ -344,7 +345,8 @@ impl Browser {
     }
 }
 
-/// The first line that is shown of a text that is longer than the screen, after a key; nothing, if the key does not go through it.
+/// The first line that is shown of a text that is longer than the screen, after a key; nothing, if
+/// the key does not go through it.
 fn scrolled(key: Key, top: usize, lines: usize, page: usize) -> Option<usize> {
     let page = page.max(1);
     let last = lines.saturating_sub(page);

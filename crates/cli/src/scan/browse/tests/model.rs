@@ -1,4 +1,5 @@
-//! After any deletions and refreshes every figure of the browser is that of a browser of a fresh walk.
+//! After any deletions and refreshes every figure of the browser is that of a browser of a fresh
+//! walk.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -55,7 +56,8 @@ fn planted(random: &mut Random) -> tempfile::TempDir {
     tree
 }
 
-/// All that the browser shows: each directory's rows, each report, and what the line at the bottom says.
+/// All that the browser shows: each directory's rows, each report, and what the line at the bottom
+/// says.
 fn figures(browser: &mut Browser) -> BTreeMap<String, Vec<String>> {
     let mut figures = BTreeMap::new();
     // Where an entry lies in memory is no figure of it.

@@ -1,5 +1,5 @@
-//! The pictures of crates/scan/README.md, drawn from what the program shows and compared with those that are there.
-//! `POACH_DRAW=1` draws them anew.
+//! The pictures of crates/scan/README.md, drawn from what the program shows and compared with those
+//! that are there. `POACH_DRAW=1` draws them anew.
 
 use std::fmt::Write as _;
 use std::fs;

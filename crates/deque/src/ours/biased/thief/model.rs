@@ -1,8 +1,8 @@
-//! The owner and thieves under the memory model of C11: what each must have seen of the others. The calls are those of the faces too,
-//! which no test outside can make over a model's memory.
+//! The owner and thieves under the memory model of C11: what each must have seen of the others. The
+//! calls are those of the faces too, which no test outside can make over a model's memory.
 //!
-//! The searches have at most so many preemptions as each test says. Threads run one after the other then, and each load may read what
-//! is not the latest.
+//! The searches have at most so many preemptions as each test says. Threads run one after the other
+//! then, and each load may read what is not the latest.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -18,7 +18,8 @@ type Queue<P = Full> = Biased<u64, P, Simulated>;
 /// So many executions take less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more
+/// than [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
     c11::clean(preemptions, MOST, model);
 }
@@ -157,15 +158,17 @@ claims! {
     returns: 2, 1, [POP, PUSH, POP], TWO, 1;
 }
 
-/// The owner has lowered the request and then finds that a thief has taken all. It raises the request again: another thief has seen it raised,
-/// and opens under the same tag what is pushed next.
+/// The owner has lowered the request and then finds that a thief has taken all. It raises the
+/// request again: another thief has seen it raised, and opens under the same tag what is pushed
+/// next.
 #[test]
 fn an_owner_that_does_not_close_raises_the_request_again() {
     // Without that the 52,685th is wrong.
     c11::clean(2, 60_000, |threads| {
         let (owner, thief) = queue(Full, 1);
         let taken = Taken::default();
-        // Both thieves have read `head`, and raised the request. The first has made its barrier, and loaded the tail.
+        // Both thieves have read `head`, and raised the request. The first has made its barrier,
+        // and loaded the tail.
         owner.shared.request.store(RAISED, Ordering::Relaxed);
         let (own, works) = (taken.clone(), Rc::clone(&owner));
         threads.spawn("owner", move || {
@@ -282,7 +285,8 @@ fn a_queue_is_not_said_to_be_empty_while_it_has_a_task() {
     clean(1, never_empty(|thief| matches!(thief.len(), 0)));
 }
 
-/// A thief has seen the task. If it is told that there is none, it gets none, though the owner is popping it.
+/// A thief has seen the task. If it is told that there is none, it gets none, though the owner is
+/// popping it.
 fn gone(
     look: impl Fn(&super::Thief<u64, Full, Simulated>) -> bool + Copy + 'static,
 ) -> impl Fn(&mut Threads) {

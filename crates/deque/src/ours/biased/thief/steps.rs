@@ -1,4 +1,5 @@
-//! What the owner and a thief decide, step by step: all by one thread, with what the other does in between done at its fence.
+//! What the owner and a thief decide, step by step: all by one thread, with what the other does in
+//! between done at its fence.
 
 use std::rc::Rc;
 
@@ -110,7 +111,8 @@ fn an_owner_remembers_that_there_is_nothing() {
     assert!(Told::waits_still(), "it does not look again");
 }
 
-/// A thief has opened with a barrier: for a while the owner opens what it pushes, so that the next need not.
+/// A thief has opened with a barrier: for a while the owner opens what it pushes, so that the next
+/// need not.
 #[test]
 fn an_owner_that_did_not_answer_is_eager() {
     let (owner, _) = opened_by_a_thief(3);
@@ -238,7 +240,8 @@ fn a_thief_that_is_answered_makes_no_barrier() {
     assert_eq!(words(&owner), ((1, 1), (1, 3), 3));
 }
 
-/// An owner that answers in the last moment, after the looks: nothing is opened under the tag of before.
+/// An owner that answers in the last moment, after the looks: nothing is opened under the tag of
+/// before.
 #[test]
 fn a_thief_that_is_late_opens_nothing() {
     let (owner, thief) = queue(4, 0);
@@ -363,7 +366,8 @@ fn an_owner_that_is_asked_while_it_pushes_several_answers() {
         ask(&owner);
         owner.extend_within(0..tasks);
         assert_eq!(owner.len(), tasks as usize);
-        // It shows four at once, and answers with the first store of its tail that is no such: once, so that it stays open.
+        // It shows four at once, and answers with the first store of its tail that is no such:
+        // once, so that it stays open.
         let shown = tasks / 4 * 4 + u32::from(tasks % 4 > 0);
         let ((tag, _), open, _) = words(&owner);
         assert_eq!((tag, open), (1, (1, shown.div_ceil(2))), "{tasks}");

@@ -1,4 +1,5 @@
-//! Thieves under the memory model of C11: what they must have seen of the pushers and of each other.
+//! Thieves under the memory model of C11: what they must have seen of the pushers and of each
+//! other.
 
 use std::rc::Rc;
 
@@ -12,8 +13,9 @@ type Modelled<const SLOTS: usize> = Injector<u64, Simulated, SLOTS>;
 /// So many executions take less than a second.
 const MOST: u64 = 10_000;
 
-/// No execution is wrong in which the threads run one after the other, but for one change between steps; each load may read what is not the
-/// latest. All of them, but where there are more than [`MOST`].
+/// No execution is wrong in which the threads run one after the other, but for one change between
+/// steps; each load may read what is not the latest. All of them, but where there are more than
+/// [`MOST`].
 fn clean(model: impl Fn(&mut Threads)) {
     c11::clean(1, MOST, model);
 }

@@ -1,7 +1,8 @@
 //! Pushing a task that is made in its slot, and popping one that is taken apart there.
 //!
-//! A task of which only the first words matter (a small closure in room for a large one) is cheap to make
-//! and dear to move: moved, all of it is copied, and the copy waits for the stores that made it.
+//! A task of which only the first words matter (a small closure in room for a large one) is cheap
+//! to make and dear to move: moved, all of it is copied, and the copy waits for the stores that
+//! made it.
 
 use core::mem::MaybeUninit;
 
@@ -31,8 +32,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     ///
     /// # Safety
     ///
-    /// `write` leaves a task in the places of its head and its rest, as the [`Storage`] would have written it, if
-    /// it returns, and does not use this queue.
+    /// `write` leaves a task in the places of its head and its rest, as the [`Storage`] would have
+    /// written it, if it returns, and does not use this queue.
     #[doc(hidden)]
     #[inline(always)]
     pub unsafe fn push_in_place<V>(
@@ -45,8 +46,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         if !buffer.has(head) {
             return Err(value);
         }
-        // SAFETY: the slot of `head` is free, since no task is above it; `shared` keeps the rings; and
-        // `write` leaves a task there.
+        // SAFETY: the slot of `head` is free, since no task is above it; `shared` keeps the rings;
+        // and `write` leaves a task there.
         unsafe { buffer.write_with(head, |head, rest| write(head, rest, value)) };
         let next = head.wrapping_add(1);
         shared.set_head(next);
@@ -56,10 +57,11 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         Ok(())
     }
 
-    /// Pops the task that was pushed last, if there is one, by `take`, which is given the places where it is.
+    /// Pops the task that was pushed last, if there is one, by `take`, which is given the places
+    /// where it is.
     ///
-    /// As [`pop`](crate::Owner::pop) in all else. Only on a memory whose cells do not mind that the places are
-    /// used after they have shown them: the real one.
+    /// As [`pop`](crate::Owner::pop) in all else. Only on a memory whose cells do not mind that the
+    /// places are used after they have shown them: the real one.
     ///
     /// # Safety
     ///
@@ -85,9 +87,9 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         Some(unsafe { buffer.read_with(index, take) })
     }
 
-    /// Pops one task after the other, each by `take`, as [`pop_in_place`](Split::pop_in_place) does, while `take` says
-    /// that it wants more, no thief has asked, and none is left that a thief could take: what then is to be done, a
-    /// pop does.
+    /// Pops one task after the other, each by `take`, as [`pop_in_place`](Split::pop_in_place)
+    /// does, while `take` says that it wants more, no thief has asked, and none is left that a
+    /// thief could take: what then is to be done, a pop does.
     ///
     /// # Safety
     ///
@@ -113,7 +115,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         }
     }
 
-    /// The end of a pop that has left the head below `head` and takes nothing: the next pop begins anew. For thieves it is a push.
+    /// The end of a pop that has left the head below `head` and takes nothing: the next pop begins
+    /// anew. For thieves it is a push.
     #[cold]
     #[inline(never)]
     fn put_back(&self, head: u64) {
@@ -121,7 +124,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.shared.set_head(head);
         // U2: pairs with the heavy fence of a thief.
         M::light();
-        // U3. At the split, without a request, there is nothing to do: no private task was made invisible.
+        // U3. At the split, without a request, there is nothing to do: no private task was made
+        // invisible.
         if self.shared.request.is_asked() {
             self.answer();
         }

@@ -81,21 +81,23 @@ impl<M: Memory, C> Clone for Head<M, C> {
 impl<M: Memory, C> Copy for Head<M, C> {}
 
 impl<M: Memory, C: Context> Head<M, C> {
-    /// Pushes a task: `descriptor` says what it is, `value` is its payload. Returns the head above it.
+    /// Pushes a task: `descriptor` says what it is, `value` is its payload. Returns the head above
+    /// it.
     ///
     /// Wait-free, constant time; no fence and no locked instruction unless a thief asks for work.
     ///
     /// # Errors
     ///
-    /// [`PushError`], if the stack is full, or if the slot at this head is occupied (this is not the
-    /// topmost head). The stack is then as it was.
+    /// [`PushError`], if the stack is full, or if the slot at this head is occupied (this is not
+    /// the topmost head). The stack is then as it was.
     ///
     /// # Safety
     ///
     /// The calling thread owns the stack, which outlives the call; `descriptor` is not null and its
     /// lowest bit is clear; `T` [fits a slot](Slot::fits). Every push is followed by a
-    /// [`pop`](Head::pop) of the same head, in the reverse order of the pushes, and `value` is not dropped or used by the caller unless that pop returns
-    /// [`Popped::Own`]. Thieves of this stack know what to do with the descriptor.
+    /// [`pop`](Head::pop) of the same head, in the reverse order of the pushes, and `value` is not
+    /// dropped or used by the caller unless that pop returns [`Popped::Own`]. Thieves of this
+    /// stack know what to do with the descriptor.
     #[inline(always)]
     pub unsafe fn push<T>(
         self,
@@ -111,8 +113,9 @@ impl<M: Memory, C: Context> Head<M, C> {
         }
     }
 
-    /// [`push`](Head::push), where it is no more than two loads, two comparisons and the stores. Where
-    /// it is more, [`push_at_limit`](Head::push_at_limit) has to follow, before anything else is pushed.
+    /// [`push`](Head::push), where it is no more than two loads, two comparisons and the stores.
+    /// Where it is more, [`push_at_limit`](Head::push_at_limit) has to follow, before anything
+    /// else is pushed.
     ///
     /// # Safety
     ///
@@ -136,11 +139,13 @@ impl<M: Memory, C: Context> Head<M, C> {
         Pushed::Above(unsafe { self.above() })
     }
 
-    /// What a push has to do for want of ready slots, or because a thief asks. Returns the head above.
+    /// What a push has to do for want of ready slots, or because a thief asks. Returns the head
+    /// above.
     ///
     /// # Errors
     ///
-    /// [`PushError::Full`]. The task is the caller's again, and still stands in the slot, which is free.
+    /// [`PushError::Full`]. The task is the caller's again, and still stands in the slot, which is
+    /// free.
     ///
     /// # Safety
     ///
@@ -163,8 +168,9 @@ impl<M: Memory, C: Context> Head<M, C> {
         // SAFETY: the caller owns the stack.
         let slot = unsafe { self.slot() };
         slot.payload.with_mut(|payload| {
-            // SAFETY: `value` is valid for reads; the payload is large and aligned enough for a T by
-            // the caller's contract; the slot is free, so the owner alone accesses it.
+            // SAFETY: `value` is valid for reads; the payload is large and aligned enough for a T
+            // by the caller's contract; the slot is free, so the owner alone accesses
+            // it.
             unsafe { payload.cast::<T>().copy_from_nonoverlapping(value, 1) }
         });
         // Release: pairs with the acquire of an exposing thief, which hands the payload on. (Other
@@ -174,8 +180,8 @@ impl<M: Memory, C: Context> Head<M, C> {
 
     /// Pops the task that was pushed at this head.
     ///
-    /// Constant time. No fence and no locked instruction while the task is private; a lock-free loop
-    /// over one compare-and-swap when it is shared.
+    /// Constant time. No fence and no locked instruction while the task is private; a lock-free
+    /// loop over one compare-and-swap when it is shared.
     ///
     /// # Safety
     ///
@@ -190,8 +196,8 @@ impl<M: Memory, C: Context> Head<M, C> {
         unsafe { self.pop_at_floor() }
     }
 
-    /// [`pop`](Head::pop), where it is no more than a store, a load and a comparison. False where it is
-    /// more: [`pop_at_floor`](Head::pop_at_floor) has to follow.
+    /// [`pop`](Head::pop), where it is no more than a store, a load and a comparison. False where
+    /// it is more: [`pop_at_floor`](Head::pop_at_floor) has to follow.
     ///
     /// # Safety
     ///
@@ -201,11 +207,13 @@ impl<M: Memory, C: Context> Head<M, C> {
     pub unsafe fn pop_above_floor(self) -> bool {
         // SAFETY: the caller owns the stack.
         let slot = unsafe { self.slot() };
-        // Relaxed, both: the word is the owner's, and there is nothing to hand over. What a thief that has
-        // claimed the task reads there is its descriptor, whether this store has come or not.
+        // Relaxed, both: the word is the owner's, and there is nothing to hand over. What a thief
+        // that has claimed the task reads there is its descriptor, whether this store has
+        // come or not.
         let task = slot.task.load(Ordering::Relaxed);
         slot.task.store(task.map_addr(|address| address & !PRESENT), Ordering::Relaxed);
-        // O2: pairs with the heavy fence of a thief that exposes. (Where there is none, nobody does.)
+        // O2: pairs with the heavy fence of a thief that exposes. (Where there is none, nobody
+        // does.)
         M::light();
         // SAFETY: the caller owns the stack.
         let header = unsafe { self.header_from_within() };
@@ -255,10 +263,11 @@ impl<M: Memory, C: Context> Head<M, C> {
         Popped::Own
     }
 
-    /// Shares all private tasks: thieves can take them from now on. For an owner that will not come to its stack for a
-    /// while. Returns whether there were any.
+    /// Shares all private tasks: thieves can take them from now on. For an owner that will not come
+    /// to its stack for a while. Returns whether there were any.
     ///
-    /// Lock-free, as [`Split::share`](crate::Split::share), whose cost it has. Calls the context if there were any.
+    /// Lock-free, as [`Split::share`](crate::Split::share), whose cost it has. Calls the context if
+    /// there were any.
     ///
     /// # Safety
     ///
@@ -283,8 +292,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// The calling thread owns the stack, and the head was returned by a push, or is one below it.
     #[inline(always)]
     pub unsafe fn slot<'a>(self) -> &'a Slot<M> {
-        // SAFETY: slots are initialised up to the one at `own_limit`, and no head is above that: the
-        // push that would return a higher one makes more slots ready first, or fails.
+        // SAFETY: slots are initialised up to the one at `own_limit`, and no head is above that:
+        // the push that would return a higher one makes more slots ready first, or fails.
         unsafe { self.slot.as_ref() }
     }
 
@@ -296,8 +305,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     #[inline(always)]
     #[must_use]
     pub unsafe fn above(self) -> Head<M, C> {
-        // SAFETY: a push that would fill the last slot fails, so an occupied one has another above it
-        // in the same allocation.
+        // SAFETY: a push that would fill the last slot fails, so an occupied one has another above
+        // it in the same allocation.
         Self::at(unsafe { self.slot.add(1) })
     }
 
@@ -320,8 +329,8 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// # Safety
     ///
     /// The calling thread owns the stack; [`pop`](Head::pop) of this head returned
-    /// [`Popped::Stolen`]; the thief has set [`DONE`](super::Status::DONE), the caller has acquired it and will not
-    /// touch the slot again; everything pushed above it has been popped.
+    /// [`Popped::Stolen`]; the thief has set [`DONE`](super::Status::DONE), the caller has acquired
+    /// it and will not touch the slot again; everything pushed above it has been popped.
     #[cold]
     pub unsafe fn retire(self) {
         // SAFETY: the caller owns the stack.
@@ -414,8 +423,9 @@ impl<M: Memory, C: Context> Head<M, C> {
     ///
     /// # Safety
     ///
-    /// The slot is of a stack with this context that the calling thread owns, and ready: [`as_ptr`](Head::as_ptr) of some head
-    /// of the stack gave its address, or the slot below it has a task.
+    /// The slot is of a stack with this context that the calling thread owns, and ready:
+    /// [`as_ptr`](Head::as_ptr) of some head of the stack gave its address, or the slot below
+    /// it has a task.
     #[inline(always)]
     pub unsafe fn from_ptr(slot: NonNull<Slot<M>>) -> Head<M, C> {
         Self::at(slot)
@@ -474,9 +484,10 @@ impl<M: Memory, C: Context> Head<M, C> {
     #[inline(always)]
     unsafe fn header<'a>(self) -> &'a Header<M, C> {
         let header = self.slot.as_ptr().map_addr(|address| address & !(ALIGN - 1));
-        // SAFETY: a stack's one allocation begins at a multiple of ALIGN and is no longer than that, so
-        // this is its beginning. The caller keeps the stack alive; the header is initialised when the
-        // stack is made and never borrowed mutably before it is dropped.
+        // SAFETY: a stack's one allocation begins at a multiple of ALIGN and is no longer than
+        // that, so this is its beginning. The caller keeps the stack alive; the header is
+        // initialised when the stack is made and never borrowed mutably before it is
+        // dropped.
         unsafe { &*header.cast::<Header<M, C>>() }
     }
 
@@ -502,7 +513,8 @@ impl<M: Memory, C: Context> Head<M, C> {
             let ready = self.depth() + 1;
             let all = header.slots + SPARE;
             if ready == all {
-                // SAFETY: the slot that was just pushed to. Relaxed: no thief looks at the spare one.
+                // SAFETY: the slot that was just pushed to. Relaxed: no thief looks at the spare
+                // one.
                 unsafe { self.slot() }.task.store(ptr::null_mut(), Ordering::Relaxed);
                 return Err(PushError::Full { slots: header.slots });
             }
@@ -526,10 +538,11 @@ impl<M: Memory, C: Context> Head<M, C> {
         Ok(())
     }
 
-    /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost head.
+    /// Puts `limit` and `floor` in place, and answers a thief that asks; `self` is the topmost
+    /// head.
     ///
-    /// May call the context, which may use the stack: so the caller does nothing more with the words of the
-    /// header.
+    /// May call the context, which may use the stack: so the caller does nothing more with the
+    /// words of the header.
     fn attend(self, header: &Header<M, C>) {
         let place = |split| self.place(split);
         let should_share = |private| header.context.should_share(private);

@@ -1,4 +1,5 @@
-//! Where the words lie that a fork's fast path touches, for one that is written in another language.
+//! Where the words lie that a fork's fast path touches, for one that is written in another
+//! language.
 //!
 //! In C, with the bytes of a slot at `slot` and `stack = slot & ~(ALIGN - 1)`:
 //!
@@ -8,8 +9,9 @@
 //! pop:   [slot + TASK] = descriptor     compiler barrier            slot >= [stack + FLOOR] ?  else `pop_at_floor`
 //! ```
 //!
-//! This is [`push_below_limit`](super::Head::push_below_limit) and [`pop_above_floor`](super::Head::pop_above_floor), whose comments say
-//! what each step pairs with. `LIMIT` and `FLOOR` are read with relaxed order.
+//! This is [`push_below_limit`](super::Head::push_below_limit) and
+//! [`pop_above_floor`](super::Head::pop_above_floor), whose comments say what each step pairs with.
+//! `LIMIT` and `FLOOR` are read with relaxed order.
 
 use core::mem::{offset_of, size_of};
 
@@ -37,7 +39,8 @@ mod tests {
     use super::super::{PAYLOAD as PAYLOAD_BYTES, Stack};
     use super::*;
 
-    /// What a program in C was compiled with. A change here breaks all of them: raise the version of the C library.
+    /// What a program in C was compiled with. A change here breaks all of them: raise the version
+    /// of the C library.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn the_layout_is_the_one_that_c_programs_have() {

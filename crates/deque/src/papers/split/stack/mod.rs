@@ -1,54 +1,58 @@
 //! The direct task stack: tasks live in their slots, and the head is a value, not a word.
 //!
-//! Source: van Dijk and van de Pol, *Lace*, section 3 and Figure 4; the task in the slot is Faxén's,
-//! from Wool.
+//! Source: van Dijk and van de Pol, *Lace*, section 3 and Figure 4; the task in the slot is
+//! Faxén's, from Wool.
 //!
 //! # The owner's side
 //!
 //! A [`Head`] is one machine word, passed by value: the first free slot. `push` writes a task into
-//! that slot and returns the head above it; `pop` takes the task at a head away again, or finds that
-//! it was stolen. Whoever holds a head knows where the stack ends, so nothing has to be read to find
-//! out, and no store has to reach the cache before the next push can begin. It knows the stack too:
-//! the one allocation begins at a multiple of [`ALIGN`], so a mask leads from any slot to the words
-//! that all of them share. Two words a head would be two registers that every join saves, and a
-//! return could not go on before they had come back from the call stack. What an owner does to a
-//! private task is:
+//! that slot and returns the head above it; `pop` takes the task at a head away again, or finds
+//! that it was stolen. Whoever holds a head knows where the stack ends, so nothing has to be read
+//! to find out, and no store has to reach the cache before the next push can begin. It knows the
+//! stack too: the one allocation begins at a multiple of [`ALIGN`], so a mask leads from any slot
+//! to the words that all of them share. Two words a head would be two registers that every join
+//! saves, and a return could not go on before they had come back from the call stack. What an owner
+//! does to a private task is:
 //!
 //! ```text
 //! push:  is the slot free?   write the task   mark the slot taken   head < limit ?
 //! pop:   mark the slot free   head >= floor ?
 //! ```
 //!
-//! Both comparisons are with words on the owner's own line. They guard everything that is rare, which is
-//! in functions of its own: `push_at_limit` and `pop_at_floor`, which go on from there.
+//! Both comparisons are with words on the owner's own line. They guard everything that is rare,
+//! which is in functions of its own: `push_at_limit` and `pop_at_floor`, which go on from there.
 //!
-//! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the reserved
-//!   memory is made ready, until all of it is.
-//! - `floor` is `split`: below it a task is shared and must be taken back from the thieves. That of an owner that fences (`sharing`) is the maximum.
-//! - **A thief that finds nothing** sets `limit` to zero and `floor` to the maximum. So a hungry thief costs an
-//!   owner that feeds it one branch, the one it has anyway, and an owner that has no hungry thief nothing at all.
-//!   The two words are the stack's split request; [`sharing`](super::sharing) says how it is raised and answered, and how a thief
-//!   exposes private tasks. A thief sees a task by its slot's mark.
+//! - `limit` stands one slot short of the slots that are ready for use. Past it, more of the
+//!   reserved memory is made ready, until all of it is.
+//! - `floor` is `split`: below it a task is shared and must be taken back from the thieves. That of
+//!   an owner that fences (`sharing`) is the maximum.
+//! - **A thief that finds nothing** sets `limit` to zero and `floor` to the maximum. So a hungry
+//!   thief costs an owner that feeds it one branch, the one it has anyway, and an owner that has no
+//!   hungry thief nothing at all. The two words are the stack's split request;
+//!   [`sharing`](super::sharing) says how it is raised and answered, and how a thief exposes
+//!   private tasks. A thief sees a task by its slot's mark.
 //!
-//! The paper's Figure 4 differs in form. Its `allstolen` flag says that thieves have taken all there
-//! was; here that is `tail = split`, and the owner [resets](super::Bounds::reset) both when it retires
-//! a stolen task. Its `splitreq` is `limit`.
+//! The paper's Figure 4 differs in form. Its `allstolen` flag says that thieves have taken all
+//! there was; here that is `tail = split`, and the owner [resets](super::Bounds::reset) both when
+//! it retires a stolen task. Its `splitreq` is `limit`.
 //!
 //! # Why a task is run once
 //!
-//! Payloads are read only after a [claim](super::Claim), and claims stay below `split`. A task below it is taken by
-//! one change of [`Bounds`], as argued there. `floor` is never below `split` when the owner compares: only the owner
-//! stores values other than the maximum, and it stores `split`; and where a thief has moved `split` up, the owner
-//! sees the maximum (`sharing`, "Exposure"). What the owner pushes while a thief exposes goes above the tasks that the
-//! thief has found, or into slots that it has found free.
+//! Payloads are read only after a [claim](super::Claim), and claims stay below `split`. A task
+//! below it is taken by one change of [`Bounds`], as argued there. `floor` is never below `split`
+//! when the owner compares: only the owner stores values other than the maximum, and it stores
+//! `split`; and where a thief has moved `split` up, the owner sees the maximum (`sharing`,
+//! "Exposure"). What the owner pushes while a thief exposes goes above the tasks that the thief has
+//! found, or into slots that it has found free.
 //!
-//! *A request of two words.* A thief stores `limit`, then `floor`, both releasing. The owner takes them down in the
-//! other order, by swaps that acquire. If it overwrites the `floor` of a request, it sees the `limit` of that
-//! request, too, and answers. If it does not, that `floor` comes later, and stays.
+//! *A request of two words.* A thief stores `limit`, then `floor`, both releasing. The owner takes
+//! them down in the other order, by swaps that acquire. If it overwrites the `floor` of a request,
+//! it sees the `limit` of that request, too, and answers. If it does not, that `floor` comes later,
+//! and stays.
 //!
-//! *The result.* The thief writes the result into the slot, then sets [`Status::DONE`] by a releasing
-//! read-modify-write; the owner acquires it before it reads. Nobody else touches the slot meanwhile:
-//! the owner's head does not go below a stolen task before it has retired it.
+//! *The result.* The thief writes the result into the slot, then sets [`Status::DONE`] by a
+//! releasing read-modify-write; the owner acquires it before it reads. Nobody else touches the slot
+//! meanwhile: the owner's head does not go below a stolen task before it has retired it.
 
 mod head;
 pub mod layout;
@@ -94,17 +98,20 @@ const ALIGN: usize = if usize::BITS >= 64 { 1 << 27 } else { 1 << 21 };
 /// The most tasks that a [`Stack`] can be made for: 1,572,864, or 24,576 on a machine of 32 bits.
 pub const MAX_SLOTS: usize = ALIGN / 256 * 3;
 
-/// What the owner of a [`Stack`] or a [`Split`](super::Split) belongs to; told when there is something for thieves.
+/// What the owner of a [`Stack`] or a [`Split`](super::Split) belongs to; told when there is
+/// something for thieves.
 ///
-/// A queue calls it in the owner's cold paths, on the owner's thread, as the last thing that the operation does
-/// with the queue. So a method may do what any other code of the owner may do at that place:
+/// A queue calls it in the owner's cold paths, on the owner's thread, as the last thing that the
+/// operation does with the queue. So a method may do what any other code of the owner may do at
+/// that place:
 ///
-/// - use the same [`Split`](super::Split), whose operations then call the context again; the task that the outer
-///   pop returns is out of the queue already;
+/// - use the same [`Split`](super::Split), whose operations then call the context again; the task
+///   that the outer pop returns is out of the queue already;
 /// - use the same [`Stack`], under the contracts of its [`Head`]s;
-/// - panic in an operation of a [`Split`](super::Split), which is done and unwinds: a task that a pop has taken is
-///   dropped with it, a task that a push has added stays. A push to a [`Stack`] that unwinds has pushed, and its
-///   caller must pop all the same; so a stack's context does not panic.
+/// - panic in an operation of a [`Split`](super::Split), which is done and unwinds: a task that a
+///   pop has taken is dropped with it, a task that a push has added stays. A push to a [`Stack`]
+///   that unwinds has pushed, and its caller must pop all the same; so a stack's context does not
+///   panic.
 ///
 /// A split deque that is dropped calls nobody.
 pub trait Context {
@@ -114,13 +121,15 @@ pub trait Context {
     /// The owner, out of private tasks, has taken some back from the thieves.
     fn took_back(&self) {}
 
-    /// The owner, which has put a request off, has popped its lowest private task. Its next push asks again.
+    /// The owner, which has put a request off, has popped its lowest private task. Its next push
+    /// asks again.
     fn reached_split(&self) {}
 
     /// A thief has asked, and `private` tasks stand above the split: whether the owner shares now.
     ///
-    /// If not, the request stays, and the owner asks again when it comes down to the split, and at its next push
-    /// from there: a few times for a tree of tasks, not at each. Called by the owner, in its cold path; once more, if the answer is yes.
+    /// If not, the request stays, and the owner asks again when it comes down to the split, and at
+    /// its next push from there: a few times for a tree of tasks, not at each. Called by the
+    /// owner, in its cold path; once more, if the answer is yes.
     fn should_share(&self, private: u32) -> bool {
         let _ = private;
         true
@@ -151,7 +160,8 @@ impl<M: Memory, C> Header<M, C> {
     /// Bytes from the header to the first slot.
     const SLOTS_START: usize = Self::SENTINEL + size_of::<Slot<M>>();
 
-    /// Slots that are ready from the start: those in the page of the header, so that a stack which is not used takes no other.
+    /// Slots that are ready from the start: those in the page of the header, so that a stack which
+    /// is not used takes no other.
     const FIRST_BATCH: usize = match PAGE.saturating_sub(Self::SLOTS_START) / size_of::<Slot<M>>() {
         0 => BATCH,
         slots => slots,
@@ -165,16 +175,20 @@ struct Hot<M: Memory> {
     floor: M::Pointer<Limit>,
     /// What `limit` is when no thief asks: the last ready slot. Written by the owner alone.
     own_limit: M::Pointer<Limit>,
-    /// 1 while a request has been put off: `floor` is one slot above the split then. The owner's alone.
+    /// 1 while a request has been put off: `floor` is one slot above the split then. The owner's
+    /// alone.
     put_off: M::Word,
 }
 
-/// A request that is put off again and again, as its owner goes up and down at its split. The owner takes down no request
-/// but its own: `floor` stays one slot above the split, and neither a read-modify-write nor a fence is needed. An exposure stores `floor`,
-/// and is seen there as by any other pop. A request that comes meanwhile may be taken for the one that was put off, and is kept with it.
+/// A request that is put off again and again, as its owner goes up and down at its split. The owner
+/// takes down no request but its own: `floor` stays one slot above the split, and neither a
+/// read-modify-write nor a fence is needed. An exposure stores `floor`, and is seen there as by any
+/// other pop. A request that comes meanwhile may be taken for the one that was put off, and is kept
+/// with it.
 impl<M: Memory> Hot<M> {
-    /// Whether the lowest private task has been popped, nothing is up but a request that was put off, and this has stopped the pop: the
-    /// next push is stopped then. `above` is the place above that task.
+    /// Whether the lowest private task has been popped, nothing is up but a request that was put
+    /// off, and this has stopped the pop: the next push is stopped then. `above` is the place
+    /// above that task.
     fn comes_down(&self, above: *mut Limit) -> bool {
         // Relaxed, all: the owner's alone, but for `floor`, whose load is as O3.
         let comes = self.put_off.load(Ordering::Relaxed) != 0
@@ -186,15 +200,16 @@ impl<M: Memory> Hot<M> {
         comes
     }
 
-    /// Whether a request that the owner has raised again is put off once more: `should_share` says no. `above` is the place above the
-    /// task that was just pushed, the only private one if `floor` is there.
+    /// Whether a request that the owner has raised again is put off once more: `should_share` says
+    /// no. `above` is the place above the task that was just pushed, the only private one if
+    /// `floor` is there.
     fn puts_off_again(&self, above: *mut Limit, should_share: impl FnOnce(u32) -> bool) -> bool {
         // Relaxed, all: as above; this load is as U3.
         let puts_off = self.floor.load(Ordering::Relaxed) == above && !should_share(1);
         if puts_off {
             self.put_off.store(1, Ordering::Relaxed);
-            // It may overwrite the request of a thief, which is kept by the word above; if that goes on to store `floor`, the
-            // owner's next pop looks.
+            // It may overwrite the request of a thief, which is kept by the word above; if that
+            // goes on to store `floor`, the owner's next pop looks.
             let limit = self.own_limit.load(Ordering::Relaxed);
             self.limit.store(limit, Ordering::Relaxed);
         }
@@ -210,20 +225,20 @@ struct Counts<M: Memory> {
 
 /// A direct task stack of fixed capacity: reserved at once, made ready as it is used.
 ///
-/// The stack itself is the thieves' view; the owner works through [`Head`]s. Memory is reserved from
-/// the allocator and not touched before it is needed, so an operating system that commits pages on
-/// first use (Linux, Windows, macOS do for allocations of this size) spends no memory on capacity
-/// that is never used.
+/// The stack itself is the thieves' view; the owner works through [`Head`]s. Memory is reserved
+/// from the allocator and not touched before it is needed, so an operating system that commits
+/// pages on first use (Linux, Windows, macOS do for allocations of this size) spends no memory on
+/// capacity that is never used.
 pub struct Stack<M: Memory, C = ()> {
     header: NonNull<Header<M, C>>,
     owns: PhantomData<Header<M, C>>,
 }
 
-// SAFETY: a Stack owns its allocation and holds no thread-bound data beside `C`; what is moved in and
-// out of its slots is the caller's concern by the contracts of `Head::push` and `Stolen`.
+// SAFETY: a Stack owns its allocation and holds no thread-bound data beside `C`; what is moved in
+// and out of its slots is the caller's concern by the contracts of `Head::push` and `Stolen`.
 unsafe impl<M: Memory, C: Send> Send for Stack<M, C> {}
-// SAFETY: through a shared Stack a thread reaches atomic words, `C` (which is Sync), and slots that it
-// has claimed.
+// SAFETY: through a shared Stack a thread reaches atomic words, `C` (which is Sync), and slots that
+// it has claimed.
 unsafe impl<M: Memory, C: Sync> Sync for Stack<M, C> {}
 
 /// Why a stack could not be made.
@@ -268,8 +283,8 @@ impl<M: Memory> SplitRequest for Hot<M> {
 
     #[inline]
     fn ask(&self) {
-        // Relaxed: who finds the request up leaves it to whoever raised it, who raises `floor` too. Release: an
-        // owner that acquires `floor` sees `limit`.
+        // Relaxed: who finds the request up leaves it to whoever raised it, who raises `floor` too.
+        // Release: an owner that acquires `floor` sees `limit`.
         if !self.is_asked() {
             self.limit.store(ptr::null_mut(), Ordering::Release);
             self.floor.store(REQUESTED, Ordering::Release);
@@ -287,8 +302,8 @@ impl<M: Memory> SplitRequest for Hot<M> {
     }
 
     fn take_down(&self, split: *mut Limit) -> bool {
-        // AcqRel, both: acquires what it overwrites, and keeps a thief's release sequence going. `floor` first: see
-        // "A request of two words".
+        // AcqRel, both: acquires what it overwrites, and keeps a thief's release sequence going.
+        // `floor` first: see "A request of two words".
         self.floor.swap(split, Ordering::AcqRel);
         // Relaxed: the owner's alone.
         let limit = self.own_limit.load(Ordering::Relaxed);
@@ -296,8 +311,9 @@ impl<M: Memory> SplitRequest for Hot<M> {
     }
 
     fn follow(&self, split: *mut Limit) -> bool {
-        // Relaxed, all: what the owner wrote itself is replaced by its own, or a request stays as it is. Of one that comes
-        // meanwhile `limit` is seen by the next push, and `floor` comes later.
+        // Relaxed, all: what the owner wrote itself is replaced by its own, or a request stays as
+        // it is. Of one that comes meanwhile `limit` is seen by the next push, and `floor`
+        // comes later.
         let own = self.floor.load(Ordering::Relaxed);
         own != REQUESTED
             && !self.is_asked()
@@ -330,8 +346,9 @@ impl<M: Memory, C: Context> Stack<M, C> {
         Self::make(slots, context, false)
     }
 
-    /// As [`new`](Stack::new), in memory that nobody has used before in this process, so that its pages lie on the node of the processor that writes to them
-    /// first: for an owner that is bound to one. `new` may take the memory of a stack that was dropped, which is quicker.
+    /// As [`new`](Stack::new), in memory that nobody has used before in this process, so that its
+    /// pages lie on the node of the processor that writes to them first: for an owner that is
+    /// bound to one. `new` may take the memory of a stack that was dropped, which is quicker.
     ///
     /// # Errors
     ///
@@ -396,8 +413,8 @@ impl<M: Memory, C: Context> Stack<M, C> {
     pub fn steal(&self) -> Result<Stolen<'_, M>, Claim> {
         match self.head().sharing.bounds.claim(|_| 1) {
             Claim::Taken { first, .. } => {
-                // SAFETY: a claim stays below `split`, and slots below it are initialised. The slot lives
-                // as long as the stack.
+                // SAFETY: a claim stays below `split`, and slots below it are initialised. The slot
+                // lives as long as the stack.
                 Ok(Stolen { slot: unsafe { self.slot_at(first).as_ref() } })
             }
             Claim::Empty => {
@@ -410,9 +427,10 @@ impl<M: Memory, C: Context> Stack<M, C> {
 
     /// Where the split stands if no task is shared; `None` if one is.
     ///
-    /// A thief that has asked, and sees here what it saw before it asked, need not ask again: the owner has not answered, or has
-    /// taken back all that it had shared. So it is a hint, to be heeded for some looks only. It spares a thief that looks again and
-    /// again the word of the request, which each answer writes to.
+    /// A thief that has asked, and sees here what it saw before it asked, need not ask again: the
+    /// owner has not answered, or has taken back all that it had shared. So it is a hint, to be
+    /// heeded for some looks only. It spares a thief that looks again and again the word of the
+    /// request, which each answer writes to.
     ///
     /// Any thread; wait-free.
     pub fn empty_at(&self) -> Option<u64> {
@@ -426,12 +444,15 @@ impl<M: Memory, C: Context> Stack<M, C> {
         self.head().hot.ask();
     }
 
-    /// A thief makes private tasks of an owner that does not come back visible: the older half of them.
+    /// A thief makes private tasks of an owner that does not come back visible: the older half of
+    /// them.
     ///
-    /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it interrupts
-    /// every running thread of the process. [`Exposure::Refused`] at once where there is no private task to be seen,
-    /// where another thief is at it, and where the system has no process-wide barrier and the owner does not know it yet (then a private
-    /// task waits until its owner comes back; an owner that knows it fences, and its tasks are exposed without a barrier).
+    /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it
+    /// interrupts every running thread of the process. [`Exposure::Refused`] at once where
+    /// there is no private task to be seen, where another thief is at it, and where the system
+    /// has no process-wide barrier and the owner does not know it yet (then a private
+    /// task waits until its owner comes back; an owner that knows it fences, and its tasks are
+    /// exposed without a barrier).
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]
@@ -443,8 +464,8 @@ impl<M: Memory, C: Context> Stack<M, C> {
     /// Whether there is something to [`expose`](Stack::expose).
     ///
     /// Exact for a thread that has left a [`request`](Stack::request) and passed a [heavy
-    /// fence](Memory::heavy) since: then what is pushed later is shared by its push. But `false` while another
-    /// thief exposes, which sees to it, and where nobody can.
+    /// fence](Memory::heavy) since: then what is pushed later is shared by its push. But `false`
+    /// while another thief exposes, which sees to it, and where nobody can.
     ///
     /// Any thread; wait-free.
     #[cold]
@@ -453,8 +474,8 @@ impl<M: Memory, C: Context> Stack<M, C> {
         header.sharing.has_private_tasks(|first| u32::from(self.is_present(header, first)))
     }
 
-    /// How many tasks stand in the slots from this index on, one after the other, to a thief's knowledge; but no
-    /// more than are worth a look.
+    /// How many tasks stand in the slots from this index on, one after the other, to a thief's
+    /// knowledge; but no more than are worth a look.
     fn private_from(&self, header: &Header<M, C>, first: u32) -> u32 {
         let present = |&step: &u32| self.is_present(header, first.wrapping_add(step));
         (0..MAX_EXPOSURE).take_while(present).count() as u32
@@ -477,7 +498,8 @@ impl<M: Memory, C: Context> Stack<M, C> {
         slot.task.load(Ordering::Acquire).addr() & PRESENT != 0
     }
 
-    /// How many tasks thieves could claim just now. An estimate, as every [length](crate::Thief::len). Any thread; wait-free.
+    /// How many tasks thieves could claim just now. An estimate, as every
+    /// [length](crate::Thief::len). Any thread; wait-free.
     pub fn shared(&self) -> u32 {
         self.head().sharing.bounds.shared()
     }
@@ -510,8 +532,8 @@ impl<M: Memory, C> Stack<M, C> {
         Self::slot_of(self.header, index)
     }
 
-    /// The place of a slot. Indices of slots are less than `slots + SPARE`; what comes after the end of
-    /// the allocation is only compared.
+    /// The place of a slot. Indices of slots are less than `slots + SPARE`; what comes after the
+    /// end of the allocation is only compared.
     #[inline(always)]
     fn slot_of(header: NonNull<Header<M, C>>, index: u32) -> NonNull<Slot<M>> {
         let offset = Header::<M, C>::SLOTS_START + index as usize * size_of::<Slot<M>>();
@@ -553,7 +575,8 @@ impl<M: Memory, C> Drop for Stack<M, C> {
         unsafe { self.header.drop_in_place() };
         // Up to the end of the last ready slot, past which nothing was written to.
         let used = last_ready.addr() + size_of::<Slot<M>>() - self.header.addr().get();
-        // SAFETY: allocated in `make` with this layout; nothing was written to beyond the last ready slot.
+        // SAFETY: allocated in `make` with this layout; nothing was written to beyond the last
+        // ready slot.
         unsafe { dealloc(self.header.as_ptr().cast(), Self::layout(slots), used) };
     }
 }

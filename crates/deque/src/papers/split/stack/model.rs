@@ -1,7 +1,8 @@
-//! The stack under the memory model of C11: an owner that takes requests down while a thief exposes, and what a thief must see.
+//! The stack under the memory model of C11: an owner that takes requests down while a thief
+//! exposes, and what a thief must see.
 //!
-//! The searches have at most so many preemptions as each test says. Threads run one after the other then, and each load may read what
-//! is not the latest.
+//! The searches have at most so many preemptions as each test says. Threads run one after the other
+//! then, and each load may read what is not the latest.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -14,7 +15,8 @@ use crate::c11;
 /// So many executions take less than a second.
 const MOST: u64 = 60_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more than [`MOST`].
+/// No execution is wrong of those with so many preemptions; all of them, but where there are more
+/// than [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
     c11::clean(preemptions, MOST, model);
 }
@@ -89,9 +91,9 @@ fn payload(head: Top) -> u64 {
     unsafe { slot.take() }
 }
 
-/// The words of an exposure and of an owner that takes its request down meet in two orders: `floor`, then the bounds. With `asks`
-/// another thief comes to the second half of a request, whose first half was answered, so that the owner does not acquire what the
-/// exposing thief has written.
+/// The words of an exposure and of an owner that takes its request down meet in two orders:
+/// `floor`, then the bounds. With `asks` another thief comes to the second half of a request, whose
+/// first half was answered, so that the owner does not acquire what the exposing thief has written.
 fn exposed(
     tasks: u64,
     asks: bool,
@@ -139,8 +141,8 @@ fn an_owner_that_shares_nothing_sees_the_exposure_whose_request_it_takes_down() 
     }
 }
 
-/// The thief takes the last shared task between the step with which the owner takes others back and the one with which the owner's word
-/// follows, and begins to expose.
+/// The thief takes the last shared task between the step with which the owner takes others back and
+/// the one with which the owner's word follows, and begins to expose.
 #[test]
 fn an_owner_that_takes_tasks_back_does_not_overwrite_what_stops_its_pops() {
     clean(3, |threads| {

@@ -1,16 +1,19 @@
 //! The memory of a task stack.
 //!
-//! A stack lies at a multiple of a large power of two, so that a head finds its header by a mask. An allocator of the C library reserves as much
-//! address space for that on top of each stack. Where address space is limited (`ulimit -v`) that is most of what a pool takes; so on
+//! A stack lies at a multiple of a large power of two, so that a head finds its header by a mask.
+//! An allocator of the C library reserves as much address space for that on top of each stack.
+//! Where address space is limited (`ulimit -v`) that is most of what a pool takes; so on
 //! Linux a stack is mapped here, and what lies before and behind it is given back.
 //!
 //! # Stacks that are kept
 //!
-//! A program that makes a pool for each of its jobs would map and unmap a stack for each worker: two system calls under the lock of the
-//! process's address space, an interrupt of the processors that run its other threads, and faults of the first page and of the tables above
-//! it. So a few freed stacks stay mapped for the next pool, as the C library keeps call stacks, and with them no more than 64 KiB
-//! of memory each. Nobody waits for the list: a thread that finds it locked does without, so a forked child may, too, whose parent was
-//! at it. Where the system has no address space left, what is kept is given back first.
+//! A program that makes a pool for each of its jobs would map and unmap a stack for each worker:
+//! two system calls under the lock of the process's address space, an interrupt of the processors
+//! that run its other threads, and faults of the first page and of the tables above it. So a few
+//! freed stacks stay mapped for the next pool, as the C library keeps call stacks, and with them no
+//! more than 64 KiB of memory each. Nobody waits for the list: a thread that finds it locked does
+//! without, so a forked child may, too, whose parent was at it. Where the system has no address
+//! space left, what is kept is given back first.
 
 // Miri maps no memory at a chosen address, and unmaps no part of what it has mapped.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -52,11 +55,13 @@ mod system {
         Some(spares.iter_mut().find(fits)?.take()?.start)
     }
 
-    /// Keeps a stack, in the place of one of another size if there is no other. Returns whether there was room for it.
+    /// Keeps a stack, in the place of one of another size if there is no other. Returns whether
+    /// there was room for it.
     ///
     /// # Safety
     ///
-    /// A stack of this module's, of this size, which nobody uses any more. Nothing was written to beyond its first `used` bytes.
+    /// A stack of this module's, of this size, which nobody uses any more. Nothing was written to
+    /// beyond its first `used` bytes.
     unsafe fn keep(start: *mut u8, size: usize, used: usize) -> bool {
         if size > LARGEST {
             return false;
@@ -96,11 +101,13 @@ mod system {
         static NEXT: Cell<usize> = const { Cell::new(0) };
     }
 
-    /// How many mappings were given back. The system unmaps a stack before it maps another in its place; this orders both for the memory model,
-    /// and for `ThreadSanitizer`, which does not see the system calls.
+    /// How many mappings were given back. The system unmaps a stack before it maps another in its
+    /// place; this orders both for the memory model, and for `ThreadSanitizer`, which does not
+    /// see the system calls.
     static UNMAPPED: AtomicUsize = AtomicUsize::new(0);
 
-    /// So many bytes, at an address of the system's choice: the one that is asked for, if that is free.
+    /// So many bytes, at an address of the system's choice: the one that is asked for, if that is
+    /// free.
     fn map(at: usize, length: usize) -> io::Result<*mut u8> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         let at = ptr::without_provenance_mut(at);
@@ -121,7 +128,8 @@ mod system {
         _ = unsafe { munmap(start.cast(), length) };
     }
 
-    /// Memory for a stack: `untouched` if its pages are to lie on the node of the thread that writes to them first.
+    /// Memory for a stack: `untouched` if its pages are to lie on the node of the thread that
+    /// writes to them first.
     ///
     /// # Safety
     ///
@@ -171,7 +179,8 @@ mod system {
         let behind = stack.wrapping_byte_add(size);
         for (part, length) in [(start, before), (behind, align - before)] {
             if length != 0 {
-                // SAFETY: of this mapping, whole pages beside the stack: `start` is page-aligned, and so are the others.
+                // SAFETY: of this mapping, whole pages beside the stack: `start` is page-aligned,
+                // and so are the others.
                 unsafe { unmap(part, length) };
             }
         }
@@ -181,7 +190,8 @@ mod system {
     /// So many boundaries are tried where there is no room for a larger piece.
     const TRIES: usize = 64;
 
-    /// At the next free boundary below the place that the system would choose: where no more address space is left than the stack needs.
+    /// At the next free boundary below the place that the system would choose: where no more
+    /// address space is left than the stack needs.
     fn map_below(size: usize, align: usize) -> Option<*mut u8> {
         let place = map(0, size).ok()?;
         // SAFETY: the mapping just made.
@@ -200,7 +210,8 @@ mod system {
 
     /// # Safety
     ///
-    /// It was allocated by `alloc` with this layout, and nobody uses it any more; nothing was written to beyond its first `used` bytes.
+    /// It was allocated by `alloc` with this layout, and nobody uses it any more; nothing was
+    /// written to beyond its first `used` bytes.
     pub(crate) unsafe fn dealloc(stack: *mut u8, layout: Layout, used: usize) {
         let size = layout.size().next_multiple_of(PAGE);
         // SAFETY: by this function's contract.
@@ -231,7 +242,8 @@ mod tests {
 
     #[test]
     fn a_stack_that_is_kept_keeps_no_memory_but_its_first_pages() {
-        // A size that no other test asks for. The others may keep the list locked just then, so this is tried until it is kept.
+        // A size that no other test asks for. The others may keep the list locked just then, so
+        // this is tried until it is kept.
         let layout = Layout::from_size_align(11 << 16, ALIGN).unwrap();
         let end = layout.size() - 1;
         let again = || {
@@ -239,7 +251,8 @@ mod tests {
             let stack = unsafe { alloc(layout, false) };
             assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
             let last = stack.wrapping_byte_add(end);
-            // SAFETY: the last byte of what was allocated just now, and mapped with zeros or written to before.
+            // SAFETY: the last byte of what was allocated just now, and mapped with zeros or
+            // written to before.
             assert_eq!(unsafe { last.read() }, 0, "what lies behind the first pages is given back");
             // SAFETY: the last byte of what was allocated just now.
             unsafe { last.write(7) };
@@ -360,14 +373,16 @@ mod tests {
     #[test]
     fn a_stack_lies_at_a_boundary_where_the_next_place_is_taken() {
         let [first, second] = [large(), large()];
-        // The thread asks for the place of the first again, and then for that below, where the second is.
+        // The thread asks for the place of the first again, and then for that below, where the
+        // second is.
         free(first);
         let [again, next] = [large(), large()];
         [second, again, next].into_iter().for_each(free);
         // Whatever it has got, the place that it asks for after that is taken.
         let stack = large();
         let below = ptr::without_provenance_mut(stack.addr() - ALIGN);
-        // SAFETY: an address of the system's own choice, where nothing is mapped: that below the stack, if that is free.
+        // SAFETY: an address of the system's own choice, where nothing is mapped: that below the
+        // stack, if that is free.
         let taken = unsafe {
             mmap_anonymous(below, 1 << 16, ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE)
         };

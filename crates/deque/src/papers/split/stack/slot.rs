@@ -65,8 +65,9 @@ impl<M: Memory> Slot<M> {
     /// The descriptor that the task was pushed with.
     #[inline(always)]
     pub fn descriptor(&self) -> *mut () {
-        // Relaxed: whoever asks has claimed the task, and that claim acquired this word's value. The
-        // owner may be changing the PRESENT bit in a vain attempt to pop; it is masked out.
+        // Relaxed: whoever asks has claimed the task, and that claim acquired this word's value.
+        // The owner may be changing the PRESENT bit in a vain attempt to pop; it is masked
+        // out.
         self.task.load(Ordering::Relaxed).map_addr(|address| address & !PRESENT)
     }
 
@@ -74,14 +75,15 @@ impl<M: Memory> Slot<M> {
     ///
     /// # Safety
     ///
-    /// `T` [fits](Slot::fits), and the slot's payload is the caller's: it is the owner of a free slot,
-    /// or the thief of the task that it held.
+    /// `T` [fits](Slot::fits), and the slot's payload is the caller's: it is the owner of a free
+    /// slot, or the thief of the task that it held.
     #[inline(always)]
     pub unsafe fn put<T>(&self, value: T) {
         debug_assert!(Self::fits::<T>());
         self.payload.with_mut(|payload| {
-            // SAFETY: the payload is valid for writes of PAYLOAD bytes at 16-byte alignment, T needs
-            // no more of either, and by this function's contract nobody else accesses it.
+            // SAFETY: the payload is valid for writes of PAYLOAD bytes at 16-byte alignment, T
+            // needs no more of either, and by this function's contract nobody else
+            // accesses it.
             unsafe { payload.cast::<T>().write(value) }
         });
     }
@@ -94,7 +96,8 @@ impl<M: Memory> Slot<M> {
     #[inline(always)]
     pub unsafe fn take<T>(&self) -> T {
         self.payload.with(|payload| {
-            // SAFETY: by this function's contract the payload holds a T that is the caller's to move.
+            // SAFETY: by this function's contract the payload holds a T that is the caller's to
+            // move.
             unsafe { payload.cast::<T>().read() }
         })
     }

@@ -109,7 +109,8 @@ impl<'a> Values<'a> {
         self.take(usize::try_from(head.argument.filter(|_| is_string)?).ok()?)
     }
 
-    /// Passes over what belongs to a value whose head was read. Linear in its bytes, whatever it nests.
+    /// Passes over what belongs to a value whose head was read. Linear in its bytes, whatever it
+    /// nests.
     pub(super) fn skip(&mut self, head: Head) -> Option<()> {
         // How many values each value that has begun still has; none up to a break.
         let mut open: Vec<Option<u64>> = Vec::new();
@@ -139,7 +140,8 @@ impl<'a> Values<'a> {
         }
     }
 
-    /// Whether a map ends here, of which `left` entries are left, if it has a length. Otherwise its next key follows.
+    /// Whether a map ends here, of which `left` entries are left, if it has a length. Otherwise its
+    /// next key follows.
     pub(super) fn map_ends(&mut self, left: &mut Option<u64>) -> bool {
         match left {
             Some(0) => true,

@@ -10,13 +10,16 @@
 //!                             its length in the lower 24; then a reference to the item of the root
 //! ```
 //!
-//! An item is a CBOR map from the numbers in [`key`] to values. A reference is the number of a block times 2^24 and the item's place in the
-//! uncompressed block; a negative one counts back from the item that holds it. A directory refers to its last entry, and each entry to
-//! the one before it. So entries are written before the directory that they are in, and the root comes last. The entries of one directory
-//! are written side by side, after all that lies deeper, so that a reader who lists it needs few blocks.
+//! An item is a CBOR map from the numbers in [`key`] to values. A reference is the number of a
+//! block times 2^24 and the item's place in the uncompressed block; a negative one counts back from
+//! the item that holds it. A directory refers to its last entry, and each entry to the one before
+//! it. So entries are written before the directory that they are in, and the root comes last. The
+//! entries of one directory are written side by side, after all that lies deeper, so that a reader
+//! who lists it needs few blocks.
 //!
-//! What is written and read of an entry is what [ncdu's JSON](super) has, with these differences: the device is that of the directory; an
-//! entry that could not be read has a name and nothing else; and a directory has the sums of what is in it, which [`read`] leaves out.
+//! What is written and read of an entry is what [ncdu's JSON](super) has, with these differences:
+//! the device is that of the directory; an entry that could not be read has a name and nothing
+//! else; and a directory has the sums of what is in it, which [`read`] leaves out.
 
 mod cbor;
 mod read;
@@ -70,8 +73,8 @@ mod key {
     pub(super) const MODIFIED: u64 = 18;
 }
 
-/// The values of [`key::TYPE`]. Below [`UNREADABLE`](kind::UNREADABLE) are those that ncdu left out: by a pattern, on another file
-/// system, of the kernel.
+/// The values of [`key::TYPE`]. Below [`UNREADABLE`](kind::UNREADABLE) are those that ncdu left
+/// out: by a pattern, on another file system, of the kernel.
 mod kind {
     pub(super) const DIRECTORY: i128 = 0;
     pub(super) const FILE: i128 = 1;

@@ -18,7 +18,8 @@ const FORMAT: &str = "binary export of ncdu";
 const FREE: u64 = 64 << 20;
 const TIMES: u64 = 256;
 
-/// Reads the export. It is read into memory whole, as its end says where to begin; blocks are decompressed when an item in them is needed.
+/// Reads the export. It is read into memory whole, as its end says where to begin; blocks are
+/// decompressed when an item in them is needed.
 pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<Scan, ImportError> {
     let mut bytes = Vec::new();
     document.take(memory.saturating_add(1)).read_to_end(&mut bytes)?;
@@ -104,8 +105,8 @@ pub(crate) struct Blocks {
     index: Vec<Block>,
     /// How many bytes the index has in memory.
     held: u64,
-    /// The blocks whose contents are held, the one that was asked for last at the end, and how many
-    /// bytes they have.
+    /// The blocks whose contents are held, the one that was asked for last at the end, and how
+    /// many bytes they have.
     recent: VecDeque<usize>,
     decompressed: u64,
     /// How many these are at most, but for one block.
@@ -139,8 +140,8 @@ pub(crate) struct Entry<'b> {
 }
 
 impl Blocks {
-    /// The blocks of a file, of whose contents so many bytes are kept, and a reference to the root's
-    /// item.
+    /// The blocks of a file, of whose contents so many bytes are kept, and a reference to the
+    /// root's item.
     fn new(
         mut from: Box<dyn Source>,
         memory: u64,
@@ -368,7 +369,8 @@ struct Item<'b> {
 }
 
 impl<'b> Item<'b> {
-    /// Reads the item that begins these bytes, and lies at `place`. What this version does not know is passed over.
+    /// Reads the item that begins these bytes, and lies at `place`. What this version does not know
+    /// is passed over.
     fn read(bytes: &'b [u8], place: u64) -> Option<Item<'b>> {
         let mut values = Values(bytes);
         let map = values.head().filter(|head| head.major == Major::Map)?;

@@ -15,8 +15,8 @@ use crate::{Kind, Node, Scan};
 /// A block ends with the item that makes it this long, as ncdu's smallest do.
 const BLOCK: usize = 64 << 10;
 
-/// Writes ncdu's binary export. It holds everything that the scan found, in compressed blocks: ncdu 2.6 and later shows it without reading
-/// all of it.
+/// Writes ncdu's binary export. It holds everything that the scan found, in compressed blocks: ncdu
+/// 2.6 and later shows it without reading all of it.
 ///
 /// # Errors
 ///
@@ -74,7 +74,8 @@ struct Level<'s> {
     apparent: u64,
     disk: u64,
     items: u64,
-    /// The files that have several names: how many of them were seen, of how many, and the file's bytes.
+    /// The files that have several names: how many of them were seen, of how many, and the file's
+    /// bytes.
     links: HashMap<(u64, u64), Several>,
     /// Whether something below could not be read.
     unread: bool,
@@ -129,7 +130,8 @@ impl<'s> Level<'s> {
 
     /// What is written of it, and the files in it that have several names.
     fn end(self) -> (Ended<'s>, HashMap<(u64, u64), Several>) {
-        // Of a file with several names every directory counts the bytes once that has one of them below it.
+        // Of a file with several names every directory counts the bytes once that has one of them
+        // below it.
         let (all_apparent, all_disk) = self.sums(|_| true);
         let all = (self.apparent.saturating_add(all_apparent), self.disk.saturating_add(all_disk));
         let shared = self.sums(|it| it.links > 1 && it.seen < it.links);
@@ -145,7 +147,8 @@ impl<'s> Level<'s> {
         self.unread |= below.unread || below.node.is_some_and(|node| node.is_unread());
         let (ended, links) = below.end();
         self.ended.push(ended);
-        // The smaller goes into the larger, so that each file is moved a few times, however deep it lies.
+        // The smaller goes into the larger, so that each file is moved a few times, however deep it
+        // lies.
         let (mut small, mut large) = (links, std::mem::take(&mut self.links));
         if small.len() > large.len() {
             (small, large) = (large, small);
@@ -253,7 +256,8 @@ impl Blocks<'_> {
     /// A reference to another item, from one that begins `here`.
     fn reference(&mut self, key: u64, here: u64, to: Option<u64>) {
         let Some(to) = to else { return };
-        // Within a block it counts back: that is shorter, and alike for many items, so that it compresses well.
+        // Within a block it counts back: that is shorter, and alike for many items, so that it
+        // compresses well.
         if to >> PLACE == here >> PLACE {
             self.number(key, i128::from(to) - i128::from(here));
         } else {
@@ -309,8 +313,8 @@ impl Blocks<'_> {
         Ok(here)
     }
 
-    /// Writes a directory whose entries have been written. `above`: the device of the one that it is
-    /// in; the root is in none.
+    /// Writes a directory whose entries have been written. `above`: the device of the one that it
+    /// is in; the root is in none.
     fn directory(
         &mut self,
         level: &Ended<'_>,
@@ -360,10 +364,11 @@ impl Blocks<'_> {
     }
 }
 
-/// A zstd frame (RFC 8878, 3.1.1) with these contents and their length in its head, without which ncdu refuses it.
+/// A zstd frame (RFC 8878, 3.1.1) with these contents and their length in its head, without which
+/// ncdu refuses it.
 ///
-/// The crate writes no length. So what it has written gets one: the descriptor at byte 4 says that four bytes of length come after it and the
-/// window's size.
+/// The crate writes no length. So what it has written gets one: the descriptor at byte 4 says that
+/// four bytes of length come after it and the window's size.
 pub(super) fn frame(contents: &[u8]) -> Vec<u8> {
     const DESCRIPTOR: usize = 4;
     /// After the descriptor and the window's size.
