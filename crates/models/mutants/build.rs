@@ -99,7 +99,7 @@ fn unwrapped(text: &str) -> String {
             ["///", "//!", "//"].into_iter().find(|it| comment.starts_with(it)).unwrap_or("");
         match lines.last_mut() {
             Some(last) if !next.is_empty() && next == marker => {
-                last.push_str(&comment[next.len()..])
+                last.push_str(&comment[next.len()..]);
             }
             _ => lines.push(line.to_owned()),
         }

@@ -140,6 +140,7 @@ fn each_task_comes_out_once_whoever_pushes_and_steals() {
 /// A block of such tasks has 4 MiB, which are made where they are to be.
 #[cfg(not(miri))] // It takes a minute for as many bytes.
 #[test]
+#[expect(clippy::large_stack_arrays, reason = "the task is to be that large")]
 fn large_tasks_need_no_stack_for_a_block() {
     type Large = [u8; 64 << 10];
     let play = || {

@@ -173,7 +173,7 @@ impl<'p, T: Tree> Seeker<'p, T> {
     }
 }
 
-impl<'p, T: Tree> Searcher for Seeker<'p, T> {
+impl<T: Tree> Searcher for Seeker<'_, T> {
     type Memory = Coherent;
     type Parking = Bed;
     type Clock = SimulatedClock;
