@@ -10,7 +10,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::Result;
-use poach_check::litmus::TESTS;
 use poach_check::{Buffer, Config, Consistency, Report, Strategy, Verdict, parse_choices};
 use poach_models::matrix::{self, Extent, PolicyKind, QUEUES, delta as bound};
 use poach_models::{Scenario, alone, check as explore};
@@ -84,10 +83,7 @@ pub(crate) fn check<'py>(
     let watch = |work: &(dyn Fn() -> Result<String> + Sync)| watched(py, end, |_| Ok(()), work);
     let document = match queue {
         "all" => watch(&|| all(&config, quick)),
-        "litmus" => watch(&|| {
-            let rows = TESTS.iter().map(|test| LitmusRow::of(test, &test.run(&config)));
-            report::litmus_json(&rows.collect::<Vec<_>>())
-        }),
+        "litmus" => watch(&|| report::litmus_json(&LitmusRow::all(&config))),
         "laws" => watch(&|| report::laws_json(&alone::five_runs())),
         name => {
             let queue = QUEUES.iter().find(|queue| queue.name == name);
@@ -228,7 +224,7 @@ fn one(question: &Question) -> Result<String> {
     Document::of(&head, &runs).json()
 }
 
-/// The matrix, row by row; a row that was cut short has no place among those that ended.
+/// The matrix, row by row.
 fn all(config: &Config, quick: bool) -> Result<String> {
     let extent = if quick { Extent::Quick } else { Extent::Usual };
     let cases = matrix::cases(extent);
@@ -236,8 +232,7 @@ fn all(config: &Config, quick: bool) -> Result<String> {
     let began = Instant::now();
     for case in &cases {
         let left = config.max_time.map(|most| most.saturating_sub(began.elapsed()));
-        let stopped = || config.stop.load(Ordering::Relaxed);
-        if stopped() || left == Some(Duration::ZERO) {
+        if config.stop.load(Ordering::Relaxed) || left == Some(Duration::ZERO) {
             break;
         }
         let own = case.config();
@@ -246,10 +241,7 @@ fn all(config: &Config, quick: bool) -> Result<String> {
         // In a thread of its own, since a panic that cannot unwind is the last that a thread explores.
         let report: Report = std::thread::scope(|scope| scope.spawn(|| case.run(&own)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
-        if stopped() || config.max_time.is_some_and(|most| began.elapsed() >= most) {
-            break;
-        }
-        rows.push(CaseRow::of(case, &report));
+        rows.extend(CaseRow::of(case, &report));
     }
     let complete = rows.len() == cases.len();
     let laws = if complete { alone::five_runs() } else { Vec::new() };

@@ -28,6 +28,8 @@ def test_the_machine_is_that_of_the_x86_tso_paper() -> None:
     found = poach.check("litmus")
     assert found["verdict"] == "clean"
     assert {test["found"] for test in found["tests"]} == {"allowed", "forbidden"}
+    cut = poach.check("litmus", seconds=0.0)
+    assert cut["verdict"] == "incomplete" and not cut["complete"]
     laws = poach.check("laws")
     assert laws["verdict"] == "clean" and len(laws["laws"]) == 5
 

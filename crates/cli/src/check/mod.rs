@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use poach_check::litmus::TESTS;
 use poach_check::{Buffer, Config, Report, Strategy, Verdict, parse_choices};
 use poach_models::matrix::{Case, Extent, QUEUES, cases, delta};
 use poach_models::{Algorithm, Policy, Scenario, Step, alone, check};
@@ -361,6 +360,7 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
         _ => Extent::Usual,
     };
     let cases = cases(extent);
+    let (began, max_time) = (Instant::now(), arguments.seconds.map(Duration::from_secs));
     // Two searches side by side: each has a thread of its own, with its own machine.
     let next = std::sync::atomic::AtomicUsize::new(0);
     let mut rows: Vec<(usize, CaseRow)> = std::thread::scope(|scope| {
@@ -370,15 +370,12 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
                 // Relaxed: each number goes to one worker; nothing else is shared.
                 let at = next.fetch_add(1, Ordering::Relaxed);
                 let Some(case) = cases.get(at) else { return rows };
-                if stop.load(Ordering::Relaxed) {
+                // The time is for all of them.
+                let left = max_time.map(|most| most.saturating_sub(began.elapsed()));
+                if stop.load(Ordering::Relaxed) || left == Some(Duration::ZERO) {
                     return rows;
                 }
-                let row = run_case(case, stop);
-                // A search that was cut short has no place among those that ended.
-                if stop.load(Ordering::Relaxed) {
-                    return rows;
-                }
-                rows.push((at, row));
+                rows.extend(run_case(case, left, stop).map(|row| (at, row)));
             }
         };
         let count = std::thread::available_parallelism().map_or(1, |n| n.get().min(8));
@@ -398,22 +395,21 @@ fn all(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
     Ok(!stopped && rows.iter().all(|row| row.ok) && laws.iter().all(report::lawful))
 }
 
-fn run_case(case: &Case, stop: &Arc<AtomicBool>) -> CaseRow {
-    let config = Config { stop: Arc::clone(stop), outlives_aborts: true, ..case.config() };
+fn run_case(case: &Case, max_time: Option<Duration>, stop: &Arc<AtomicBool>) -> Option<CaseRow> {
+    let config =
+        Config { max_time, stop: Arc::clone(stop), outlives_aborts: true, ..case.config() };
     // In a thread of its own, since a panic that cannot unwind is the last that a thread explores.
     let report = std::thread::scope(|scope| scope.spawn(|| case.run(&config)).join());
     CaseRow::of(case, &report.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
 }
 
 fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
-    let config = Config { stop: Arc::clone(stop), ..Config::default() };
-    let rows: Vec<LitmusRow> = TESTS
-        .iter()
-        .map(|test| {
-            let found = test.run(&config);
-            LitmusRow::of(test, &found)
-        })
-        .collect();
+    let config = Config {
+        max_time: arguments.seconds.map(Duration::from_secs),
+        stop: Arc::clone(stop),
+        ..Config::default()
+    };
+    let rows = LitmusRow::all(&config);
     let text =
         if arguments.json { report::litmus_json(&rows)? } else { report::litmus_text(&rows) };
     print(text.as_bytes())?;
@@ -421,6 +417,9 @@ fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
 }
 
 fn laws(arguments: &Arguments) -> Result<bool> {
+    if arguments.seconds.is_some() {
+        usage!("--seconds is not for laws: their five runs end at once");
+    }
     let laws = alone::five_runs();
     let text = if arguments.json { report::laws_json(&laws)? } else { report::laws_text(&laws) };
     print(text.as_bytes())?;

@@ -1,10 +1,11 @@
 //! What `poach check` prints: text for people, or one JSON document.
 
 use std::fmt::Write as _;
+use std::time::Instant;
 
 use anyhow::Result;
-use poach_check::litmus::{Found, Litmus};
-use poach_check::{Consistency, Kind, Report, Verdict};
+use poach_check::litmus::{Found, Litmus, TESTS};
+use poach_check::{Config, Consistency, Incomplete, Kind, Report, Verdict};
 use poach_models::alone::Law;
 use poach_models::matrix::{Case, Extent};
 use serde_json::{Value, json};
@@ -169,7 +170,13 @@ pub(super) struct CaseRow {
 }
 
 impl CaseRow {
-    pub(super) fn of(case: &Case, report: &Report) -> Self {
+    /// None of a search that was cut short, which has no place among those that ended. A violation
+    /// that was found before the end of the time was found.
+    pub(super) fn of(case: &Case, report: &Report) -> Option<Self> {
+        use Incomplete::{Stopped, Time};
+        if matches!(report.verdict, Verdict::Incomplete(Stopped | Time(_))) {
+            return None;
+        }
         let ok = case.as_expected(report);
         let expected = case.expected.map_or("clean", Kind::name);
         let found = match &report.verdict {
@@ -213,7 +220,7 @@ impl CaseRow {
             report.states,
             report.elapsed.as_secs_f64()
         );
-        CaseRow { ok, value, line }
+        Some(CaseRow { ok, value, line })
     }
 }
 
@@ -325,6 +332,8 @@ pub(super) fn laws_json(laws: &[Law]) -> Result<String> {
 /// A litmus test, as found.
 pub(super) struct LitmusRow {
     pub(super) ok: bool,
+    /// Whether the search went far enough for an answer.
+    conclusive: bool,
     value: Value,
     line: String,
 }
@@ -334,24 +343,40 @@ fn allowed(yes: bool) -> &'static str {
 }
 
 impl LitmusRow {
-    pub(super) fn of(test: &Litmus, found: &Found) -> Self {
+    /// Runs the tests. The time of `config` is for all of them.
+    pub(super) fn all(config: &Config) -> Vec<Self> {
+        let began = Instant::now();
+        let run = |test: &Litmus| {
+            let max_time = config.max_time.map(|most| most.saturating_sub(began.elapsed()));
+            Self::of(test, &test.run(&Config { max_time, ..config.clone() }))
+        };
+        TESTS.iter().map(run).collect()
+    }
+
+    fn of(test: &Litmus, found: &Found) -> Self {
         // An outcome that occurs is allowed, however far the search went; one that does not is
         // forbidden only if all was covered.
-        let ok = found.occurred == test.allowed && (found.occurred || found.report.complete);
+        let conclusive = found.occurred || found.report.complete;
+        let ok = conclusive && found.occurred == test.allowed;
+        let answer = if conclusive { allowed(found.occurred) } else { "unknown" };
         let mut value = statistics(&found.report);
         value["name"] = json!(test.name);
         value["expected"] = json!(allowed(test.allowed));
-        value["found"] = json!(allowed(found.occurred));
+        value["found"] = json!(answer);
         value["ok"] = json!(ok);
         let line = format!(
             "{:4} {:16} {:9} {:9} {:>6}",
-            if ok { "ok" } else { "BAD" },
+            match (conclusive, ok) {
+                (false, _) => "-",
+                (true, true) => "ok",
+                (true, false) => "BAD",
+            },
             test.name,
             allowed(test.allowed),
-            allowed(found.occurred),
+            answer,
             found.report.executions
         );
-        LitmusRow { ok, value, line }
+        LitmusRow { ok, conclusive, value, line }
     }
 }
 
@@ -368,10 +393,16 @@ pub(super) fn litmus_text(rows: &[LitmusRow]) -> String {
 
 /// The litmus tests for programs.
 pub(super) fn litmus_json(rows: &[LitmusRow]) -> Result<String> {
-    let ok = rows.iter().all(|row| row.ok);
+    let verdict = if rows.iter().any(|row| row.conclusive && !row.ok) {
+        "violation"
+    } else if rows.iter().all(|row| row.ok) {
+        "clean"
+    } else {
+        "incomplete"
+    };
     let document = json!({
         "schema": SCHEMA,
-        "verdict": if ok { "clean" } else { "violation" },
+        "verdict": verdict,
         "executions": rows.iter().filter_map(|row| row.value["executions"].as_u64()).sum::<u64>(),
         "complete": rows.iter().all(|row| row.value["complete"] == true),
         "tests": rows.iter().map(|row| &row.value).collect::<Vec<_>>(),

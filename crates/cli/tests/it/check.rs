@@ -242,3 +242,14 @@ mod interrupted {
         assert!(found["rows"].as_array().unwrap().iter().all(|row| row["ok"] == true), "{found}");
     }
 }
+
+#[test]
+fn the_time_is_for_all_rows_and_all_tests() {
+    for subject in [&["all", "--quick"][..], &["litmus"]] {
+        let (code, found) = document(&[subject, &["--seconds", "0"]].concat());
+        assert_eq!((code, &found["verdict"]), (1, &"incomplete".into()), "{found}");
+        assert_eq!(found["complete"], false);
+    }
+    let (code, _, said) = poach(&["laws", "--seconds", "1"]);
+    assert!(code == 2 && said.contains("--seconds is not for laws"), "{said}");
+}
