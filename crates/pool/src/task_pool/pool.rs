@@ -73,7 +73,8 @@ impl<T: Send> TaskPool<T> {
         }
     }
 
-    /// A pool that holds at most `capacity` tasks: a put waits while it is full.
+    /// A pool that holds at most `capacity` tasks, and one more for each consumer that waits in
+    /// [`get`](Consumer::get), as [`Builder::capacity`] says: a put waits while it is full.
     ///
     /// ```
     /// use poach_pool::{PutError, TaskPool};

@@ -67,8 +67,8 @@ struct Yields {
     /// How long the thread had run when the wait began.
     ran: Duration,
     last: Last,
-    /// Whether there were any, and none of them long.
-    short: bool,
+    /// Whether none of them was long; nothing before the first.
+    short: Option<bool>,
 }
 
 impl Yields {
@@ -76,21 +76,21 @@ impl Yields {
         let last = LAST.get();
         let ran = last.map_or(Duration::MAX, |last| now - last.ended);
         let first = Last { ended: now, contended: now, long: 0, short: 0 };
-        Yields { ran, last: last.unwrap_or(first), short: false }
+        Yields { ran, last: last.unwrap_or(first), short: None }
     }
 
     fn are_contended(&self, now: Instant) -> bool {
         now < self.last.contended
     }
 
-    /// There was a yield from `start` to `end`; so many tasks were taken since this wait
+    /// There was a yield from `start` to `end`; so many tasks were taken since this wait's first
     /// began.
     fn yielded(&mut self, start: Instant, end: Instant, taken: impl FnOnce() -> u64) {
         let took = end - start;
         let is_long = took >= LONG
             && took / LONGER >= self.ran
             && u128::from(taken()) < took.as_micros() / TASK.as_micros();
-        self.short = !is_long;
+        self.short = Some(!is_long && self.short != Some(false));
         if is_long {
             let long = (self.last.long + 1).min(MOST);
             let pause = if long == 1 { Duration::ZERO } else { CONTENDED * (1 << (long - 2)) };
@@ -102,7 +102,7 @@ impl Yields {
 impl Drop for Yields {
     fn drop(&mut self) {
         let mut last = Last { ended: Instant::now(), ..self.last };
-        if self.short {
+        if self.short == Some(true) {
             last.short += 1;
             if last.short == SHORT {
                 (last.long, last.short) = (0, 0);
@@ -127,7 +127,7 @@ impl<M: Memory> Gate<M> {
         mut look: impl FnMut() -> Option<R>,
     ) -> Option<(R, Option<Entered<'_, M>>)> {
         let mut yields = Yields::new(Instant::now());
-        let before = taken();
+        let mut before = None;
         for _ in 0..LOOKS {
             let now = Instant::now();
             let left = deadline.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
@@ -138,6 +138,7 @@ impl<M: Memory> Gate<M> {
                 break;
             }
             if left >= MARGIN {
+                let before = *before.get_or_insert_with(&taken);
                 thread::yield_now();
                 yields.yielded(now, Instant::now(), || taken().wrapping_sub(before));
             } else {
@@ -253,7 +254,10 @@ mod tests {
 
     /// What a thread knows after a wait with a yield of that length, if it had run so long.
     fn wait(took: Duration, ran: Duration, taken: u64) -> Last {
-        let now = Instant::now();
+        wait_at(Instant::now(), took, ran, taken)
+    }
+
+    fn wait_at(now: Instant, took: Duration, ran: Duration, taken: u64) -> Last {
         let mut yields = Yields { ran, ..Yields::new(now) };
         yields.yielded(now, now + took, || taken);
         drop(yields);
@@ -277,15 +281,14 @@ mod tests {
     fn a_thread_stops_to_yield_for_longer_and_longer() {
         LAST.set(None);
         let long = || {
-            let last = wait(LONG, Duration::ZERO, 0);
-            last.contended.saturating_duration_since(Instant::now())
+            let now = Instant::now();
+            wait_at(now, LONG, Duration::ZERO, 0).contended.saturating_duration_since(now + LONG)
         };
-        // It counts from the end of the yield, which is yet to come.
-        assert!(long() <= LONG, "the first is chance");
+        assert_eq!(long(), Duration::ZERO, "the first is chance");
         let pauses: Vec<_> = (2..=MOST + 1).map(|_| long()).collect();
-        assert!(pauses.is_sorted() && pauses[0] > LONG / 2, "{pauses:?}");
+        assert!(pauses.is_sorted() && pauses[0] == CONTENDED, "{pauses:?}");
         let most = CONTENDED * (1 << (MOST - 2));
-        assert!(pauses.iter().all(|pause| *pause <= most + LONG), "{pauses:?}");
+        assert!(pauses.iter().all(|pause| *pause <= most), "{pauses:?}");
         assert!(Yields::new(Instant::now()).are_contended(Instant::now()), "it is remembered");
         let later = Instant::now() + most + LONG;
         assert!(!Yields::new(later).are_contended(later), "for a while");
@@ -300,6 +303,22 @@ mod tests {
         assert_eq!(longs.last(), Some(&0));
     }
 
+    #[test]
+    fn a_wait_with_a_long_yield_is_none_of_short_ones() {
+        for took in [[LONG, LONG / 2], [LONG / 2, LONG]] {
+            LAST.set(None);
+            let now = Instant::now();
+            let mut yields = Yields { ran: Duration::ZERO, ..Yields::new(now) };
+            for took in took {
+                yields.yielded(now, now + took, || 0);
+            }
+            drop(yields);
+            let last = LAST.get().expect("there was a wait");
+            assert_eq!((last.long, last.short), (1, 0), "{took:?}");
+        }
+        assert_eq!(wait(LONG / 2, LONG, 0).short, 1);
+    }
+
     /// How often a wait looks whose time is over when it begins, and one whose time ends during a
     /// look.
     #[test]
@@ -311,7 +330,8 @@ mod tests {
             None
         };
         let now = Instant::now();
-        assert!(gate.wait(Some(now), || 0, &mut look).is_none());
+        let taken = || panic!("it does not yield");
+        assert!(gate.wait(Some(now), taken, &mut look).is_none());
         assert_eq!(looks, 0, "its caller has looked");
         let slow = || -> Option<()> {
             looks += 1;
