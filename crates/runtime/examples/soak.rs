@@ -69,8 +69,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let start = Instant::now();
     while forks < goal {
         let threads = 1 + next(&mut random) as usize % 6;
-        let waiting = [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random]
-            [next(&mut random) as usize % 4];
+        let waiting = [
+            Waiting::Sleep,
+            Waiting::Leapfrog,
+            Waiting::Transitive,
+            Waiting::Random,
+            Waiting::Patient,
+        ][next(&mut random) as usize % 5];
         let nesting = [0, 1, 64][next(&mut random) as usize % 3];
         let pool =
             ThreadPool::builder().num_threads(threads).waiting(waiting).nesting(nesting).build()?;

@@ -149,7 +149,9 @@ pub enum Waiting {
     /// [`ThreadPoolBuilder::nesting`](crate::ThreadPoolBuilder::nesting). Source: Lace, section 4.3.
     #[default]
     Random,
-    /// As `Transitive` until that has found nothing for a millisecond; then as `Random`.
+    /// As `Transitive` until that has found nothing for a millisecond; then as `Random`. The first
+    /// part ends after one sleep of a millisecond in which nothing wakes the worker, and each wait
+    /// begins with it.
     ///
     /// For programs in which a task takes a lock and joins under it. With `Random` a worker that
     /// runs a part of such a join may begin, in a wait of its own, a task that waits for the lock:
@@ -158,7 +160,7 @@ pub enum Waiting {
     Patient,
 }
 
-/// How long a patient wait sleeps before it takes any task.
+/// How long a patient wait sleeps without being woken before it takes any task.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1);
 
 impl Waiting {

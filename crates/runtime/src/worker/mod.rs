@@ -297,6 +297,9 @@ impl WorkerThread {
             let may_no_more = || done() || self.shared.has_awaitable();
             if policy.waiting == Waiting::Patient {
                 self.work_until(&may_no_more, thief, &token, Restricted::wait_for(PATIENCE));
+                if done() {
+                    return;
+                }
             }
             self.work_until(&may_no_more, thief, &token, Unrestricted::wait());
             if done() {

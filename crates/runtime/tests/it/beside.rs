@@ -13,8 +13,8 @@ use poach_runtime::{
 
 use crate::alone::alone;
 
-const WAITS: [Waiting; 4] =
-    [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random];
+const WAITS: [Waiting; 5] =
+    [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random, Waiting::Patient];
 
 fn each_pool(test: impl Fn(&ThreadPool)) {
     for threads in 1..=4 {

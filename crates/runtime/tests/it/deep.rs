@@ -177,7 +177,7 @@ fn a_wait_that_takes_nothing_holds_a_lock_across_a_handle_and_a_call() {
     let lock = Mutex::new(());
     let q = pool(1);
     let free = || lock.try_lock().is_ok();
-    for waiting in [Waiting::Sleep, Waiting::Random] {
+    for waiting in [Waiting::Sleep, Waiting::Random, Waiting::Patient] {
         let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
         let seen = AtomicUsize::new(0);
         let hold = |wait: &(dyn Fn() + Sync)| {

@@ -77,8 +77,13 @@ fn settings_of_any_value() {
         // Miri gives every thread the stack that it wants, and knows no processors.
         assert!(cfg!(miri) || !made_or_refused(some().stack_size(usize::MAX)));
         for nesting in [0, usize::MAX] {
-            for waiting in [Waiting::Sleep, Waiting::Leapfrog, Waiting::Transitive, Waiting::Random]
-            {
+            for waiting in [
+                Waiting::Sleep,
+                Waiting::Leapfrog,
+                Waiting::Transitive,
+                Waiting::Random,
+                Waiting::Patient,
+            ] {
                 for order in [SpawnOrder::Lifo, SpawnOrder::Fifo] {
                     let builder = some().nesting(nesting).waiting(waiting).spawn_order(order);
                     assert!(made_or_refused(builder.callers_work(true).spares(1)));

@@ -157,7 +157,7 @@ fn until_tasks_are_dropped() {
 
 #[test]
 fn an_immediate_one_runs_what_scopes_have_handles_to() {
-    for waiting in [Waiting::Random, Waiting::Sleep] {
+    for waiting in [Waiting::Random, Waiting::Patient, Waiting::Sleep] {
         let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
         let (tell, started) = mpsc::channel();
         let busy = pool.spawn(move || {
