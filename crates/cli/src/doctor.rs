@@ -134,7 +134,7 @@ fn processors() -> Finding {
             "processors",
             State::Amiss,
             format!("their number cannot be had: {error}"),
-            "Pools have one worker. `POACH_THREADS` and `Builder::num_threads` say otherwise.",
+            "Pools have one worker. `POACH_THREADS` and `ThreadPoolBuilder::num_threads` say otherwise.",
         ),
     }
 }
@@ -148,7 +148,7 @@ fn pool() -> Finding {
             WHAT,
             State::Good,
             several(pool.threads(), "worker"),
-            "What the global pool has, too. `POACH_THREADS` and `Builder::num_threads` say otherwise.",
+            "What the global pool has, too. `POACH_THREADS` and `ThreadPoolBuilder::num_threads` say otherwise.",
         ),
         Err(error) => Finding::new(
             WHAT,
@@ -169,7 +169,7 @@ fn topology() -> Finding {
                 WHAT,
                 State::Known,
                 error.to_string(),
-                "Thieves rob in any order, and `Builder::pin` is refused.",
+                "Thieves rob in any order, and `ThreadPoolBuilder::pin` is refused.",
             );
         }
     };
@@ -196,9 +196,9 @@ fn topology() -> Finding {
     );
     let far = all.iter().any(|one| topology.distance(&all[0], one) > Distance::Cache);
     let so = if far {
-        "Workers that are bound (`Builder::pin`) rob the nearest first, and have their deques on their own node."
+        "Workers that are bound (`ThreadPoolBuilder::pin`) rob the nearest first, and have their deques on their own node."
     } else {
-        "All share a cache, so nobody is nearer than another; `Builder::pin` binds workers all the same."
+        "All share a cache, so nobody is nearer than another; `ThreadPoolBuilder::pin` binds workers all the same."
     };
     Finding::new(WHAT, State::Good, given, so)
 }

@@ -166,8 +166,8 @@ where
     }
 }
 
-/// Loops where a token is at hand.
-pub trait WorkerLoops {
+/// Loops as methods of a [`Worker`]. Nothing else implements it.
+pub trait WorkerLoops: sealed::Sealed {
     /// [`par_for`] from this worker.
     ///
     /// ```
@@ -196,6 +196,11 @@ pub trait WorkerLoops {
         fold: impl Fn(R, I::Item) -> R + Sync,
         combine: impl Fn(R, R) -> R + Sync,
     ) -> R;
+}
+
+mod sealed {
+    pub trait Sealed {}
+    impl Sealed for poach_runtime::Worker<'_> {}
 }
 
 impl WorkerLoops for Worker<'_> {

@@ -5,7 +5,7 @@
 //! | you have | use |
 //! |---|---|
 //! | two computations | [`join`]; where a fork must cost next to nothing, [`Worker::join`] |
-//! | a loop over a range, a slice or a vector | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; one that may fail, [`try_par_for`]; over an iterator, [`par_bridge`]; a slice to sort, [`par_sort`] |
+//! | a loop over a range, a slice or a vector | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; with a [`Worker`] at hand, [`WorkerLoops`]; one that may fail, [`try_par_for`]; over an iterator, [`par_bridge`]; a slice to sort, [`par_sort`] |
 //! | any number of tasks that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; with a body that stays on its thread, [`in_place_scope`] |
 //! | a task that outlives the function | [`spawn`], whose handle you can join, await or cancel; [`spawn_fifo`], [`spawn_at`]; without a handle, [`spawn_detached`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |

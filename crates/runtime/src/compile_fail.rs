@@ -37,7 +37,7 @@
 //!
 //! ```compile_fail,E0603
 //! struct Mine;
-//! impl poach_runtime::job::token::UsesTheWorkerItIsGiven for Mine {}
+//! impl poach_runtime::task::half::UsesTheWorkerItIsGiven for Mine {}
 //! ```
 //! ```
 //! struct Mine;

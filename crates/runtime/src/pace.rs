@@ -139,3 +139,6 @@ pub(crate) const UNKNOWN_HALF_STACK: usize = 512 << 10;
 
 /// One in so many deep yields runs something.
 pub(crate) const DEEP_YIELDS: u32 = 1000;
+
+/// How long a patient wait sleeps without being woken before it takes any task.
+pub(crate) const PATIENCE: Duration = Duration::from_millis(1);

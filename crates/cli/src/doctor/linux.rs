@@ -118,7 +118,8 @@ fn address_space(limit: Option<u64>, overcommit: Option<&str>) -> Finding {
             Finding::new(WHAT, State::Known, given, so)
         }
         (Some(_), false) => {
-            let so = format!("{so} `Builder::task_stack` and `stack_size` make them smaller.");
+            let so =
+                format!("{so} `ThreadPoolBuilder::task_stack` and `stack_size` make them smaller.");
             Finding::new(WHAT, State::Known, given, so)
         }
     }

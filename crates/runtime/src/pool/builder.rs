@@ -221,8 +221,9 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// [interrupt](crate::interrupt()) waits until that has ended.
     ///
     /// One idle worker of the pool stands aside for each such thread, so that no more threads work
-    /// than the pool has workers. A busy worker goes on, and a worker that is just looking for
-    /// work may run one task before it stands aside.
+    /// than the pool has workers. A busy worker goes on. A worker that is just looking for work
+    /// may first take a share of the thread's tasks, up to half of them, and run these before it
+    /// stands aside.
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -300,7 +301,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// let pool = ThreadPool::builder().num_threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
-    /// // On the pool's one thread; `pool.scope` does the same on this one.
+    /// // On the pool's one thread: with `pool.scope` this thread would be a second worker.
     /// pool.install(|| {
     ///     poach::scope(|s| {
     ///         for i in 0..5 {

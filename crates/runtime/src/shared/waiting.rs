@@ -160,9 +160,6 @@ pub enum Waiting {
     Patient,
 }
 
-/// How long a patient wait sleeps without being woken before it takes any task.
-pub(crate) const PATIENCE: Duration = Duration::from_millis(1);
-
 impl Waiting {
     /// How many workers down the chain of thieves a wait takes from, in a pool of so many.
     pub(crate) fn reach(self, workers: usize) -> usize {

@@ -7,9 +7,9 @@ use poach_deque::Steal;
 use poach_deque::split::Stolen;
 use poach_memory::{CachePadded, Machine, Memory, Ordering};
 
-use crate::pace::BURST_TASKS_AT_ONCE;
+use crate::pace::{BURST_TASKS_AT_ONCE, PATIENCE};
 use crate::shared::victims::Random;
-use crate::shared::waiting::{NestingDepth, PATIENCE, Waiting};
+use crate::shared::waiting::{NestingDepth, Waiting};
 use crate::shared::{PoolShared, SpawnOrder, Spawns, WorkerSlot};
 use crate::sleep::clock::SystemClock;
 use crate::stats::track::Activity;
@@ -385,7 +385,7 @@ impl WorkerThread {
 }
 
 /// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call` is the one call of
-/// its code, through a pointer to a function that does not unwind: see `job::unwind`.
+/// its code, through a pointer to a function that does not unwind: see `task::panic`.
 #[inline(always)]
 fn execute<G, R>(running: G, call: impl FnOnce() -> R) -> R {
     let result = call();
