@@ -129,6 +129,9 @@ fn every_search_is_right_on_every_queue() {
         "private",
         "mutex",
         "idempotent-lifo",
+        "multiplicity",
+        "bwos-lifo",
+        "bwos-fifo",
         "idempotent-fifo",
         "idempotent-deque",
     ];
