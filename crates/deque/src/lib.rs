@@ -295,7 +295,7 @@ pub trait Thief<T>: Clone + Send + Sync {
     /// Lengths are estimates, all of this crate, and so is what is said of emptiness by them:
     /// another thread may change the length before the caller looks at it, and a thief may not
     /// see what the owner has pushed or popped just now. A length is exact while nobody else
-    /// uses the queue.
+    /// uses the queue, except that of a [BWoS queue](crate::BwosLifo) with more than 32 blocks.
     fn len(&self) -> usize;
 
     /// Whether this thief sees no task, by [`len`](Self::len).

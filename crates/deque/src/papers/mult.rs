@@ -162,7 +162,7 @@ impl<T: Repeatable, M: Memory> Multiplicity<T, M> {
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
+    /// [`CapacityError`] if `capacity` is 0, no power of two, more than 2^29, or cannot be had.
     pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
         Self::starting_at(capacity, 0)
     }

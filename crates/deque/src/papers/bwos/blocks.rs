@@ -378,7 +378,8 @@ impl<T: Send, const FIFO: bool, M: Memory> crate::Thief<T> for Thief<T, FIFO, M>
         }
     }
 
-    /// Takes half of the tasks that thieves can reach, by one exchange for those of each block.
+    /// Takes half of [`len`](crate::Thief::len), or what thieves can reach if that is less, by one
+    /// exchange for the tasks of each block.
     fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         let half = self.shared.len().div_ceil(2).max(1);
         let mut stolen = match self.shared.claim(half) {

@@ -26,7 +26,7 @@ use crate::{ExactlyOnce, OutOfMemory, Owner};
 /// |---|---|---|
 /// | [`push`](Owner::push) | wait-free, amortised constant | no fence, no compare-and-swap |
 /// | [`pop`](Owner::pop) | lock-free | the same; at a block's border two read-modify-writes |
-/// | [`steal`](crate::Thief::steal) | lock-free | one compare-and-swap and one addition for a task, or for several of a block |
+/// | [`steal`](crate::Thief::steal) | lock-free | one compare-and-swap and one addition for a task, or for several of a block; loads of each emptied block above a closed one |
 ///
 /// ```
 /// use poach_deque::{BwosFifo, Steal};

@@ -26,7 +26,9 @@
 //! a LIFO owner that finds it so stays where it is.
 //!
 //! The number of blocks is a power of two, and a position's block is found in a table by the low
-//! bits. When there is a block with tasks at each place of the table, the owner doubles it.
+//! bits. When each place of the table has a block that may not be entered anew, the owner doubles
+//! it. In a FIFO queue a closed block at `start` keeps all above it, even those that thieves have
+//! emptied.
 //!
 //! # Why it is correct
 //!
@@ -75,7 +77,10 @@
 //!
 //! A FIFO thief that sleeps in the midst of a steal while its owner fills 2^32 blocks, and wakes
 //! when the block at the same place in the table has the same `next`, may take what is not there.
-//! That is minutes of pushes at least, and one moment in them.
+//! With blocks of 64 tasks that is minutes of pushes at least, and one moment in them; with blocks
+//! of one task less than a minute. A LIFO thief that sleeps as long may take from a block that is
+//! not the oldest. If it empties that block, the owner may find nothing while older blocks hold
+//! tasks, which are left to thieves.
 
 mod block;
 mod blocks;
