@@ -1,18 +1,19 @@
 //! Blocks that several files have in common (reflinks, snapshots), counted once.
 //!
-//! Each file is asked where it lies on its disk, in the order of the paths. What lies where an
-//! earlier file has something takes no bytes of the disk more, and is taken out of the file's size
-//! and of all sums above it. Only stretches that the file system calls shared are remembered.
+//! Each file is asked where it lies on its disk: those of a directory before what lies deeper, and
+//! each by name. What lies where an earlier file has something takes no bytes of the disk more, and
+//! is taken out of the file's size, at each of its names, and of all sums above it. Only stretches
+//! that the file system calls shared are remembered.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use crate::duplicates::part_of;
-use crate::sys::{Meta, Native, Sys, path_of};
-use crate::tree::Sum;
+use crate::sys::{DiskExtent, Meta, Native, Sys, path_of};
+use crate::tree::{Link, Sum};
 use crate::{Control, Failure, Kind, Node, Scan};
 
 /// What files have in common.
@@ -26,14 +27,29 @@ pub struct Shared {
     pub unknown_files: u64,
 }
 
-/// Stretches of disks, by file system: where each begins and ends. None touches another.
+/// Stretches of disks.
 #[derive(Default)]
-struct Stretches(HashMap<u64, BTreeMap<u64, u64>>);
+struct Stretches {
+    /// By file system: where each begins and ends. None touches another.
+    plain: HashMap<u64, BTreeMap<u64, u64>>,
+    /// File system, begin and length of those that are [encoded](DiskExtent::encoded): they take
+    /// fewer bytes than they have, so that others may begin within them.
+    encoded: HashSet<(u64, u64, u64)>,
+}
 
 impl Stretches {
     /// Adds a stretch. Returns how many bytes of it are there already.
-    fn add(&mut self, volume: u64, start: u64, length: u64) -> u64 {
-        let all = self.0.entry(volume).or_default();
+    fn add(&mut self, volume: u64, extent: &DiskExtent) -> u64 {
+        let &DiskExtent { physical, length, encoded, .. } = extent;
+        if encoded {
+            let is_new = self.encoded.insert((volume, physical, length));
+            return if is_new { 0 } else { length };
+        }
+        self.add_plain(volume, physical, length)
+    }
+
+    fn add_plain(&mut self, volume: u64, start: u64, length: u64) -> u64 {
+        let all = self.plain.entry(volume).or_default();
         let (mut start, mut end, mut there) = (start, start.saturating_add(length), 0);
         let (first, last) = (start, end);
         while let Some((&other, &its_end)) = all.range(..=end).next_back() {
@@ -74,7 +90,7 @@ impl<S: Sys> Counting<'_, S> {
         let told = self.sys.extents(file, &mut |it| {
             all = all.saturating_add(it.length);
             if it.shared {
-                there = there.saturating_add(self.stretches.add(volume, it.physical, it.length));
+                there = there.saturating_add(self.stretches.add(volume, &it));
             }
         });
         told.ok().map(|()| part_of(there, all, disk).min(disk))
@@ -138,9 +154,13 @@ pub(crate) fn open_given<S: Sys>(sys: &S, path: &CStr, follow: bool) -> io::Resu
 }
 
 impl Scan {
-    /// Counts blocks that several files have in common once, at the file whose path comes first,
-    /// and says what that was in [`Scan::shared`]. On Linux; elsewhere, and on file systems
-    /// without `FIEMAP`, nobody says where a file lies.
+    /// Counts blocks that several files have in common once, at the file that comes first, and says
+    /// what that was in [`Scan::shared`]. Files of a directory come before what lies deeper, each
+    /// by name. On Linux; elsewhere, and on file systems without `FIEMAP`, nobody says where a
+    /// file lies.
+    ///
+    /// An export or a snapshot that is written afterwards has the smaller sizes, and does not say
+    /// so.
     ///
     /// Opens each file that takes bytes, which has what was written to it written to its disk. For
     /// a scan that has [kept its files](crate::Options::keep_files) and is as it was made. Once
@@ -183,11 +203,16 @@ impl Scan {
                 }
             }
         }
+        let names = found.iter().filter_map(|(node, again)| {
+            node.link().map(|Link { device, inode, .. }| ((device, inode), *again))
+        });
+        let names: HashMap<_, _> = names.collect();
         let found: Vec<_> = found.into_iter().map(|(node, again)| (node.id(), again)).collect();
         let Counting { shared, failures, .. } = counting;
         for (id, disk) in found {
             self.tree.take_out(id, Sum { apparent: 0, disk, entries: 0 });
         }
+        self.tree.take_out_elsewhere(&names);
         self.sum_up();
         self.interrupted |= control.is_stopped();
         self.errors.extend(failures);
@@ -219,10 +244,33 @@ mod tests {
             (u64::MAX - 5, 100, 0),
             (u64::MAX - 5, 100, 5),
         ] {
-            assert_eq!(stretches.add(1, start, length), there, "{start} and {length}");
+            assert_eq!(stretches.add_plain(1, start, length), there, "{start} and {length}");
         }
         // On another disk nothing is there.
-        assert_eq!(stretches.add(2, 100, 50), 0);
-        assert_eq!(stretches.0[&1].len(), 2);
+        assert_eq!(stretches.add_plain(2, 100, 50), 0);
+        assert_eq!(stretches.plain[&1].len(), 2);
+    }
+
+    /// What Linux said on btrfs of a file that is compressed: 128 KiB each, in one block each.
+    #[test]
+    fn what_is_compressed_is_there_only_if_the_same_of_it_is() {
+        let mut stretches = Stretches::default();
+        let extent = |block: u64, blocks: u64, encoded| DiskExtent {
+            physical: block << 12,
+            length: blocks << 12,
+            shared: true,
+            encoded,
+        };
+        let neighbours = [extent(31_872, 32, true), extent(31_873, 32, true)];
+        for there in [0, 32 << 12] {
+            for extent in &neighbours {
+                assert_eq!(stretches.add(1, extent), there);
+            }
+        }
+        // Another part of it, another disk, and what is not compressed.
+        assert_eq!(stretches.add(1, &extent(31_872, 8, true)), 0);
+        assert_eq!(stretches.add(2, &neighbours[0]), 0);
+        assert_eq!(stretches.add(1, &extent(31_874, 2, false)), 0);
+        assert_eq!(stretches.add(1, &extent(31_875, 2, false)), 1 << 12);
     }
 }

@@ -98,6 +98,13 @@ impl Documents {
             || self.format().is_some_and(Format::is_whole)
     }
 
+    /// Whether a document is written that is to be read again, by this program or by ncdu.
+    pub(super) fn is_read_again(&self) -> bool {
+        let format = self.format();
+        self.snapshot.is_some()
+            || matches!(format, Some(Format::Ncdu | Format::NcduBinary | Format::Snapshot))
+    }
+
     /// What is to be compared with what.
     pub(super) fn diff(&self) -> Option<[&Path; 2]> {
         match self.diff.as_deref() {
@@ -198,11 +205,11 @@ pub(super) fn import(path: &Path, memory: Option<u64>) -> Result<Scan> {
 /// to be read whole.
 pub(super) fn stored(path: &Path, memory: Option<u64>) -> Result<Option<Stored>> {
     let open = || {
-        let file = File::open(path)?;
-        if !file.metadata()?.is_file() {
+        // A pipe can be opened once: what has been written to it is lost then.
+        if !std::fs::metadata(path)?.is_file() {
             return Ok(None);
         }
-        Stored::open(file, memory.unwrap_or(u64::MAX))
+        Stored::open(File::open(path)?, memory.unwrap_or(u64::MAX))
     };
     if path == Path::new("-") { Ok(None) } else { of(path, open()) }
 }

@@ -85,10 +85,10 @@ pub(crate) struct Arguments {
     /// that takes more is an error.
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "diff", "Reports"])]
     pub(super) memory: Option<u64>,
-    /// Count blocks that several files share (reflinks, snapshots) once, at the file whose path
-    /// comes first; on Linux, where the file system says it (FIEMAP: btrfs, xfs and others).
-    /// Each file is opened for it after the walk, and what was written to it is written to its
-    /// disk.
+    /// Count blocks that several files share (reflinks, snapshots) once, at the file that comes
+    /// first: those of a directory before what lies deeper, each by name. On Linux, where the
+    /// file system says it (FIEMAP: btrfs, xfs and others). Each file is opened for it after
+    /// the walk, and what was written to it is written to its disk.
     #[arg(long, conflicts_with_all = ["no_sizes", "memory", "interactive", "import", "diff", "Reports", "how"])]
     pub(super) shared: bool,
     /// Show files too, and not only directories.
@@ -170,6 +170,10 @@ impl Arguments {
         let whole = self.document.format().is_some_and(Format::is_whole);
         if self.shared && !cfg!(target_os = "linux") {
             Some("--shared: only Linux says which blocks files share")
+        } else if self.shared && self.document.is_read_again() {
+            Some(
+                "--shared: a snapshot or an export for ncdu would have the smaller sizes, and has no place to say so; JSON says so",
+            )
         } else if self.memory.is_some() && self.interactive && self.document.import.is_none() {
             Some("--memory: a walk in the browser keeps every entry; with --import it has a limit")
         } else if self.memory.is_some() && whole && self.document.import.is_none() {

@@ -497,6 +497,25 @@ fn a_binary_export_is_gone_through_at_once_and_read_whole_for_its_reports() {
 }
 
 #[test]
+fn a_document_may_come_through_a_pipe() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    let pipe = place.path().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().expect("mkfifo runs").success());
+    // Ended from outside if it waits for the pipe to be written a second time.
+    let browser = Command::new("timeout")
+        .args(["120", POACH, "scan", "--no-config", "-i", "--import"])
+        .arg(&pipe)
+        .stdin(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("it starts");
+    fs::write(&pipe, "[1,2,{},[{\"name\":\"/r\"}]]").expect("it is read");
+    let out = browser.wait_with_output().expect("it ends");
+    let said = String::from_utf8_lossy(&out.stderr);
+    assert!(said.contains("it needs a terminal"), "{:?}: {said}", out.status);
+}
+
+#[test]
 fn what_goes_to_the_trash_comes_back() {
     let tree = grown();
     let data = tree.path().join("data");

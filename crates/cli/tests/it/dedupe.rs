@@ -624,7 +624,7 @@ fn blocks_that_files_share_count_once_where_that_is_asked() {
         assert_eq!(disk(&plain) - disk(&shared), MANY, "{kind}");
         let expected = serde_json::json!({ "bytes": MANY, "files": 1, "unknown_files": 0 });
         assert_eq!(shared["shared"], expected, "{kind}");
-        // The file whose path comes first has them, and each directory what is in it.
+        // The file that comes first has them, and each directory what is in it.
         let row = |name: &str| {
             let rows = shared["tree"].as_array().expect("rows");
             let row = rows.iter().find(|it| it["name"] == name).expect("it is there");
@@ -658,6 +658,21 @@ fn blocks_that_files_share_count_once_where_that_is_asked() {
             let more = |it: &Value| it["shared"]["bytes"].as_u64().expect("a number");
             assert_eq!(more(&after) - more(&before), 2 << 20);
         }
+        // Of what is compressed one stretch begins within the bytes that another one stands for.
+        let succeeds = |it: &mut Command| it.status().is_ok_and(|it| it.success());
+        let options = ["-o", "remount,compress-force=zlib"];
+        if kind == "btrfs" && succeeds(Command::new("mount").args(options).arg(&mounted.0)) {
+            let packed = mounted.0.join("packed");
+            file(&packed.join("a"), &vec![b'x'; 1 << 20]);
+            rustix::fs::sync();
+            let (from, to) = (packed.join("a"), packed.join("b"));
+            assert!(succeeds(Command::new("cp").arg("--reflink=always").args([from, to])));
+            rustix::fs::sync();
+            let (plain, shared) = (scan(&[], &packed), scan(&["--shared"], &packed));
+            let expected = serde_json::json!({ "bytes": 1 << 20, "files": 1, "unknown_files": 0 });
+            assert_eq!(shared["shared"], expected);
+            assert_eq!(disk(&plain) - disk(&shared), 1 << 20);
+        }
     }
     // Where the file system does not say it.
     let memory = tempfile::tempdir_in("/dev/shm").expect("a directory for the test");
@@ -667,5 +682,14 @@ fn blocks_that_files_share_count_once_where_that_is_asked() {
     assert!(said.contains("of 1 file: the file system does not say what is shared"), "{said}");
     for word in ["-i", "--no-sizes", "--memory=1G", "--report=types", "--import=x"] {
         assert_eq!(poach(&["--shared", word], &[]).status.code(), Some(2), "{word}");
+    }
+    // What is read again would have the smaller sizes, and nothing says so.
+    let target = memory.path().join("out");
+    let snapshot = format!("--snapshot={}", target.display());
+    for word in ["--format=snapshot", "--format=ncdu", "--format=ncdu-binary", &snapshot] {
+        let refused = poach(&["--shared", word], &[memory.path()]);
+        assert_eq!(refused.status.code(), Some(2), "{word}");
+        assert!(text(&refused.stderr).contains("no place to say so"), "{word}");
+        assert!(refused.stdout.is_empty() && !target.exists(), "{word}");
     }
 }

@@ -123,6 +123,9 @@ pub struct DiskExtent {
     pub length: u64,
     /// Whether other files, or snapshots, have it, too.
     pub shared: bool,
+    /// Whether it lies there in another form: compressed, as a rule. `length` is what it is in the
+    /// file then, and others may begin within so many bytes.
+    pub encoded: bool,
 }
 
 /// What a thread has spent since it began.

@@ -10,11 +10,11 @@
 //!
 //! What was replaced stays in its arena, unreachable, until the scan is dropped.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 
 use super::build::{HardLink, Sum, settle};
-use super::{ABSENT, Directory, Entry, Facts, GONE, Id, Node, NodeId, Place, Tree, UNREAD};
+use super::{ABSENT, Directory, Entry, Facts, GONE, Id, Node, NodeId, Place, SPENT, Tree, UNREAD};
 use crate::choice::Choice;
 use crate::sys::{Meta, Sys, path_of};
 use crate::{Kind, Scan, Totals};
@@ -197,6 +197,17 @@ impl Tree {
         self.take_above(parent, sum);
     }
 
+    /// Takes bytes on disk out of the names of files, by device and number, that count at another
+    /// of their names.
+    pub(crate) fn take_out_elsewhere(&mut self, files: &HashMap<(u64, u64), u64>) {
+        for HardLink { device, inode, entry, .. } in &self.links {
+            let entry = &mut self.arenas[entry.arena()].entries[entry.index()];
+            if let Some(disk) = files.get(&(*device, *inode)).filter(|_| entry.name & SPENT != 0) {
+                entry.disk = entry.disk.saturating_sub(*disk);
+            }
+        }
+    }
+
     /// Opens a directory by those that lead to it.
     pub(crate) fn open<S: Sys>(&self, sys: &S, node: &Node<'_>) -> io::Result<S::Directory> {
         let (mut way, mut above) = (Vec::new(), node.place.directory);
@@ -353,11 +364,11 @@ impl Tree {
         let links = std::mem::take(&mut self.links);
         for link in &links {
             let Entry { apparent, disk, name } = *self.entry(link.entry);
-            if name & super::SPENT == 0 {
+            if name & SPENT == 0 {
                 let parent = self.bases.directory(link.parent);
                 self.take_above(parent, Sum { apparent, disk, entries: 0 });
             }
-            self.entry_mut(link.entry).name &= !super::SPENT;
+            self.entry_mut(link.entry).name &= !SPENT;
         }
         links
     }

@@ -10,8 +10,8 @@ use std::path::{Path, PathBuf};
 
 use poach_scan::choice::{Choice, Patterns};
 use poach_scan::survey::{Report, Settings, Survey, text};
-use poach_scan::sys::{Kind, Native, Sys as _};
-use poach_scan::{Control, Node, Options, RenewError, Scan, scan, scan_with};
+use poach_scan::sys::{DiskExtent, Kind, Native, Sys as _};
+use poach_scan::{Control, Node, Options, RenewError, Scan, scan, scan_on, scan_with};
 
 use crate::rig;
 
@@ -348,4 +348,29 @@ fn reports_on_a_finished_scan_are_those_of_its_walk() {
     };
     assert_eq!(shown(&walked), shown(&collected));
     assert!(walked.iter().all(|section| !section.rows.is_empty() || section.left_out == 0));
+}
+
+/// A file with two names, of which the one that counts goes, shares its blocks with another file.
+#[test]
+fn what_counts_elsewhere_counts_there_at_every_name() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let at = |name: &str| tree.path().join(name);
+    fs::write(at("a"), vec![1; 100_000]).expect("a file");
+    fs::write(at("b"), vec![1; 100_000]).expect("a file");
+    fs::hard_link(at("b"), at("c")).expect("a link");
+    let extent = DiskExtent { physical: 4096, length: 1 << 30, shared: true, encoded: false };
+    let nothing = |_: rig::Deed, _: &std::ffi::CStr| None;
+    let rigged = rig::Rigged { extents: Some(&[extent]), ..rig::Rigged::new(&nothing) };
+    let paths = [tree.path().to_owned()];
+    let mut scan = scan_on(&rigged, &paths, &options(1), &Control::new()).expect("a scan");
+    let whole = scan.totals.disk_bytes;
+    let root = tree.path().as_os_str().as_encoded_bytes();
+    let disk =
+        |scan: &Scan, name: &[u8]| scan.tree.find(&[root, name]).expect("it is there").disk_bytes();
+    let own = disk(&scan, b"a");
+    scan.count_shared_once_on(&rigged, &Control::new());
+    assert_eq!(scan.shared.map(|it| (it.bytes, it.files)), Some((own, 1)));
+    assert_eq!((disk(&scan, b"a"), scan.totals.disk_bytes), (own, whole - own));
+    scan.forget(&[root, b"b"]).expect("it is there");
+    assert_eq!((disk(&scan, b"c"), scan.totals.disk_bytes), (0, whole - own));
 }

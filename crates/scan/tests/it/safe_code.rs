@@ -134,6 +134,7 @@ impl Sys for Liar {
             physical: self.lie(),
             length: self.lie(),
             shared: self.lie().is_multiple_of(2),
+            encoded: self.lie().is_multiple_of(2),
         });
         self.maybe(())
     }

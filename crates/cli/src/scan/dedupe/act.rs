@@ -21,7 +21,8 @@
 //! was found to stay is left alone by the deletion that follows.
 //!
 //! The file that stays is written to its disk (`fsync`) before the first of the others goes, so
-//! that a crash does not leave the one that was not written yet.
+//! that a crash does not leave the one that was not written yet. What lies on a file system that
+//! writes nothing (squashfs, iso9660, erofs) is there already.
 
 use std::ffi::CString;
 use std::fs;
@@ -35,7 +36,9 @@ use rustix::io::Errno;
 
 use super::plan::{File, Set, place};
 use super::{Became, How, Outcome, Tell};
-use crate::scan::item::{Handle, Identity, Item, beside, changed, open_file, remove_copy, stat};
+use crate::scan::item::{
+    Handle, Identity, Item, beside, changed, open_file, remove_copy, stat, sync,
+};
 
 /// A file, as it is at a moment.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -189,7 +192,7 @@ impl Kept {
                 "its extended attributes are not those of what stays, and a link has the same; --dedupe reflink keeps them",
             ));
         }
-        let sync = || self.file.sync_all().map_err(|error| told(&error));
+        let sync = || sync(&self.file).map_err(|error| told(&error));
         if let Err(error) = self.synced.get_or_insert_with(sync) {
             return Err(io::Error::other(format!(
                 "what stays could not be written to its disk: {error}"
@@ -333,12 +336,11 @@ impl File {
 fn shares(a: &fs::File, b: &fs::File) -> bool {
     let places = |file| {
         let mut places = Vec::new();
-        let told = Native::default()
-            .extents(file, &mut |it| places.push((it.physical, it.length, it.shared)));
+        let told = Native::default().extents(file, &mut |it| places.push(it));
         told.ok().map(|()| places)
     };
     let (a, b) = (places(a), places(b));
-    let all_shared = a.as_ref().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.2));
+    let all_shared = a.as_ref().is_some_and(|it| !it.is_empty() && it.iter().all(|it| it.shared));
     all_shared && a == b
 }
 
@@ -363,6 +365,8 @@ fn attributes(file: &fs::File) -> io::Result<Vec<(Vec<u8>, Vec<u8>)>> {
 
 #[cfg(test)]
 mod tests {
+    use rustix::fs::{Mode, OFlags};
+
     use super::*;
     use crate::scan::item::open_given;
 
@@ -414,8 +418,10 @@ mod tests {
         let name = CString::new("stays").expect("no NUL");
         place("stays");
         let seen = see(&within, &name).expect("ours");
-        // What has no disk cannot be written to it, and a disk tells of an error once.
-        let file = fs::File::open("/dev/null").expect("a device");
+        // What is open for its name alone cannot be written to a disk, and a disk tells of an error
+        // once.
+        let file = rustix::fs::open(tree.path().join("stays"), OFlags::PATH, Mode::empty());
+        let file = fs::File::from(file.expect("ours"));
         let mut kept = Kept { within, name, file, seen, synced: None };
         for copy in ["goes", "goes too"] {
             let other = File::of(place(copy));
@@ -423,5 +429,14 @@ mod tests {
             assert!(told(&error).contains("could not be written to its disk"), "{error}");
         }
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
+    }
+
+    #[test]
+    fn what_a_file_system_has_no_way_to_write_is_there_already() {
+        // fsync answers EINVAL there, as on squashfs and iso9660.
+        let file = fs::File::open("/proc/self/stat").expect("a file");
+        let error = file.sync_all().expect_err("nothing is written there").raw_os_error();
+        assert_eq!(error, Some(Errno::INVAL.raw_os_error()));
+        sync(&file).expect("nothing is to be written");
     }
 }

@@ -120,9 +120,13 @@ pub(in super::super) fn touched(file: &File) -> io::Result<Touched> {
     Ok((meta.ctime(), meta.ctime_nsec(), meta.nlink()))
 }
 
-/// Writes what is in a file to its disk.
+/// Writes what is in a file to its disk. What its file system has no way to write (squashfs,
+/// iso9660, erofs) lies there already.
 pub(in super::super) fn sync(file: &File) -> io::Result<()> {
-    file.sync_all()
+    file.sync_all().or_else(|error| {
+        let number = error.raw_os_error().map(Errno::from_raw_os_error);
+        if matches!(number, Some(Errno::INVAL | Errno::ROFS)) { Ok(()) } else { Err(error) }
+    })
 }
 
 /// Opens a directory that the user gave.

@@ -55,6 +55,8 @@ const SYNC: u32 = 0x1;
 const LAST: u32 = 0x1;
 /// It has no place on the disk yet, or lies among the file's other data.
 const UNPLACED: u32 = 0x2 | 0x4 | 0x200;
+/// The bytes on the disk are others than those of the file (compressed, for example).
+const ENCODED: u32 = 0x8;
 /// Other files have it, too.
 const SHARED: u32 = 0x2000;
 
@@ -87,8 +89,8 @@ fn extents_by(
         ask(&mut map)?;
         let mapped = &map.extents[..AT_A_TIME.min(map.head.mapped as usize)];
         for it in mapped.iter().filter(|it| it.flags & UNPLACED == 0) {
-            let shared = it.flags & SHARED != 0;
-            each(DiskExtent { physical: it.physical, length: it.length, shared });
+            let (shared, encoded) = (it.flags & SHARED != 0, it.flags & ENCODED != 0);
+            each(DiskExtent { physical: it.physical, length: it.length, shared, encoded });
         }
         let Some(last) = mapped.last() else { return Ok(()) };
         let next = last.logical.saturating_add(last.length);
@@ -163,7 +165,17 @@ mod tests {
     ];
     const INLINE: [[u64; 4]; 1] = [[0, 0, 4096, 0x301]];
 
+    /// Of a compressed file with a reflink: 128 KiB each, in one block after the other.
+    const COMPRESSED: [[u64; 4]; 2] =
+        [[0, 31_872 << 12, 32 << 12, 0x2008], [32 << 12, 31_873 << 12, 32 << 12, 0x2009]];
+
     fn told(answers: &[[u64; 4]], at_a_time: usize) -> Vec<(u64, u64, bool)> {
+        let told = all_told(answers, at_a_time);
+        assert!(told.iter().all(|it| !it.encoded));
+        told.into_iter().map(|it| (it.physical, it.length, it.shared)).collect()
+    }
+
+    fn all_told(answers: &[[u64; 4]], at_a_time: usize) -> Vec<DiskExtent> {
         let mut told = Vec::new();
         let mut asked = 0;
         let answer = |map: &mut Map| {
@@ -178,8 +190,7 @@ mod tests {
             }
             Ok(())
         };
-        extents_by(answer, &mut |it| told.push((it.physical, it.length, it.shared)))
-            .expect("it answers");
+        extents_by(answer, &mut |it| told.push(it)).expect("it answers");
         told
     }
 
@@ -193,6 +204,13 @@ mod tests {
         for at_a_time in 1..5 {
             assert_eq!(told(&REFLINKED, at_a_time), expected, "{at_a_time}");
         }
+        let compressed = [31_872, 31_873].map(|block| DiskExtent {
+            physical: block << 12,
+            length: 32 << 12,
+            shared: true,
+            encoded: true,
+        });
+        assert_eq!(all_told(&COMPRESSED, 4), compressed);
         assert_eq!(told(&INLINE, 4), []);
         assert_eq!(told(&[], 4), []);
         // An answer that never says which is the last, and one that makes no progress.

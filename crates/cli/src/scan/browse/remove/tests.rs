@@ -412,16 +412,24 @@ fn nothing_goes_before_what_stays_is_written_to_its_disk() {
         assert!(twins.len() == 2 && Arc::ptr_eq(twins[0], twins[1]), "they have one to stay");
         Arc::clone(twins[0])
     };
-    // What has no disk cannot be written to it, and a disk tells of an error once.
+    // What is open for its name alone cannot be written to a disk, and a disk tells of an error
+    // once.
     let plan = copies();
     let stays = twin(&plan);
+    #[cfg(target_os = "linux")]
+    let file = {
+        use rustix::fs::{Mode, OFlags, open};
+        let file = open(tree.path().join("stays/c"), OFlags::PATH, Mode::empty());
+        fs::File::from(file.expect("ours"))
+    };
+    #[cfg(not(target_os = "linux"))]
     let file = fs::File::open("/dev/null").expect("a device");
     let (_, identity) = {
         let (parent, within) = Parent::new(tree.path(), &stays.names[..2]).expect("ours");
         drop(parent);
         item::open_file(&within, &stays.name).expect("ours")
     };
-    stays.sync(&file, identity).expect_err("it has no disk");
+    stays.sync(&file, identity).expect_err("it cannot be written");
     let (outcome, gone) = carry_out(plan);
     let said = outcome.error.expect("it was not written").to_string();
     assert!(gone == 0 && said.contains("could not be written to its disk"), "{said}");

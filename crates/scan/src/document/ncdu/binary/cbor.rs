@@ -31,6 +31,8 @@ pub(super) const TRUE: u64 = 21;
 const INDEFINITE: u8 = 0x1f;
 pub(super) const BREAK: u8 = 0xff;
 pub(super) const BEGIN_MAP: u8 = 0xbf;
+/// Values may lie in each other so deep. ncdu nests none in an item's map.
+const DEEPEST: usize = 1000;
 
 /// Appends a value's head.
 pub(super) fn head(major: Major, argument: u64, out: &mut Vec<u8>) {
@@ -109,8 +111,8 @@ impl<'a> Values<'a> {
         self.take(usize::try_from(head.argument.filter(|_| is_string)?).ok()?)
     }
 
-    /// Passes over what belongs to a value whose head was read. Linear in its bytes, whatever it
-    /// nests.
+    /// Passes over what belongs to a value whose head was read. Linear in its bytes, and none if
+    /// it nests deeper than [`DEEPEST`].
     pub(super) fn skip(&mut self, head: Head) -> Option<()> {
         // How many values each value that has begun still has; none up to a break.
         let mut open: Vec<Option<u64>> = Vec::new();
@@ -127,6 +129,9 @@ impl<'a> Values<'a> {
                 (Major::Map, Some(count)) => open.push(Some(count.checked_mul(2)?)),
                 (Major::Tag, _) => open.push(Some(1)),
                 _ => {}
+            }
+            if open.len() > DEEPEST {
+                return None;
             }
             while let Some(Some(0)) = open.last() {
                 open.pop();
@@ -218,11 +223,15 @@ mod tests {
             let mut values = Values(wrong);
             assert_eq!(values.head().and_then(|head| values.skip(head)), None, "{wrong:?}");
         }
-        // As deep as it is long.
-        let mut deep = vec![0x81; 1 << 20];
-        deep.push(0);
-        let mut values = Values(&deep);
-        let head = values.head().unwrap();
-        assert_eq!(values.skip(head), Some(()));
+        // As deep as it may be, and one deeper: arrays of one, tags, and arrays without a length.
+        for (begins, ends) in [(0x81, 0), (0xc1, 0), (0x9f, 0xff)] {
+            for (depth, is_passed) in [(DEEPEST, true), (DEEPEST + 1, false), (1 << 20, false)] {
+                let mut deep = vec![begins; depth];
+                deep.extend(vec![ends; if ends == 0 { 1 } else { depth }]);
+                let mut values = Values(&deep);
+                let head = values.head().unwrap();
+                assert_eq!(values.skip(head).is_some(), is_passed, "{begins:x} and {depth}");
+            }
+        }
     }
 }

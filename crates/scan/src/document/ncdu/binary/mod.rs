@@ -163,22 +163,68 @@ mod tests {
 
     /// A file of one block, with these items in it, of which the root begins at a place.
     fn file_of(raw: &[u8], root: u64) -> Vec<u8> {
-        let frame = super::write::frame(raw);
-        let length = (8 + 4 + frame.len()) as u32;
+        file_of_frames(&[super::write::frame(raw)], root)
+    }
+
+    /// A file whose blocks have these contents, compressed.
+    fn file_of_frames(frames: &[Vec<u8>], root: u64) -> Vec<u8> {
         let mut file = super::SIGNATURE.to_vec();
-        for part in [&length.to_be_bytes()[..], &[0; 4], &frame, &length.to_be_bytes()] {
-            file.extend(part);
+        let mut places = Vec::new();
+        for (number, frame) in (0_u32..).zip(frames) {
+            let length = (8 + 4 + frame.len()) as u32;
+            places.extend(((file.len() as u64) << 24 | u64::from(length)).to_be_bytes());
+            let (head, number) = (length.to_be_bytes(), number.to_be_bytes());
+            file.extend([&head[..], &number, frame, &head].concat());
         }
-        let index = ((1_u32 << 28) + 24).to_be_bytes();
-        for part in [
-            &index[..],
-            &(8_u64 << 24 | u64::from(length)).to_be_bytes(),
-            &root.to_be_bytes(),
-            &index,
-        ] {
-            file.extend(part);
-        }
+        let index = ((1_u32 << 28) + 16 + places.len() as u32).to_be_bytes();
+        file.extend([&index[..], &places, &root.to_be_bytes(), &index].concat());
         file
+    }
+
+    /// A frame of almost 16 MiB: these bytes, and then nothing but zeros.
+    fn frame_of_zeros(begins: &[u8]) -> Vec<u8> {
+        const AT_A_TIME: usize = 128 << 10;
+        const TIMES: usize = 127;
+        let length = (begins.len() + TIMES * AT_A_TIME) as u32;
+        // A length of four bytes that is the window's size, too.
+        let mut frame =
+            [&0xfd2f_b528_u32.to_le_bytes()[..], &[0xa0], &length.to_le_bytes()].concat();
+        let mut block = |is_last: bool, repeats: bool, length: usize, content: &[u8]| {
+            let head = usize::from(is_last) | usize::from(repeats) << 1 | length << 3;
+            frame.extend([&head.to_le_bytes()[..3], content].concat());
+        };
+        block(false, false, begins.len(), begins);
+        for time in 1..=TIMES {
+            block(time == TIMES, true, AT_A_TIME, &[0]);
+        }
+        frame
+    }
+
+    /// Two blocks that are not held together, whose items refer to each other.
+    #[test]
+    fn blocks_are_not_decompressed_again_and_again_for_one_list() {
+        // A file whose previous entry lies at the begin of a block, and the root's.
+        let item = |block: u8| {
+            [&[0xbf, 0, 1, 1, 0x41, b'x', 2, 0x1a, block, 0, 0, 0][..], &[0xff]].concat()
+        };
+        let root = [0xbf, 0, 0, 1, 0x41, b'r', 12, 0, 0xff];
+        let (first, second) = (item(1), item(0));
+        let frames = [frame_of_zeros(&[&first[..], &root].concat()), frame_of_zeros(&second)];
+        let file = file_of_frames(&frames, first.len() as u64);
+        assert!(file.len() < 2000, "{} bytes", file.len());
+        let (length, count) = (file.len() as u64, Rc::new(Cell::new(0)));
+        let from = Counting(Cursor::new(file), Rc::clone(&count));
+        let mut stored = Stored::open(from, u64::MAX).expect("sound").expect("an export");
+        for _ in 0..2 {
+            let before = count.get();
+            let error = stored.rows(&[b"r"], Measure::Disk).expect_err("blocks that are large");
+            let said = error.to_string();
+            assert!(said.contains("again and again"), "{said}");
+            assert!(matches!(error, ImportError::Damaged { at, .. } if at == length), "{said}");
+            // Each time half of the file is read.
+            assert!(count.get() - before < 4 * length, "{count:?} of {length}");
+        }
+        assert!(stored.knows(&[b"r"]).expect("the root is there still"));
     }
 
     /// Items that refer to themselves, or lie in each other's names.

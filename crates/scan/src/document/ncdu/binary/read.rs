@@ -82,6 +82,8 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
 }
 
 const CIRCLE: &str = "its items refer to each other in a circle";
+/// Blocks that do not fit into memory together refer to each other, item by item.
+const AGAIN: &str = "its blocks would be decompressed again and again to list one directory";
 const NO_ROOT: &str = "its root is no directory";
 
 fn damaged(at: u64, what: impl Into<String>) -> ImportError {
@@ -105,11 +107,13 @@ pub(crate) struct Blocks {
     index: Vec<Block>,
     /// How many bytes the index has in memory.
     held: u64,
-    /// The blocks whose contents are held, the one that was asked for last at the end, and how
-    /// many bytes they have.
-    recent: VecDeque<usize>,
+    /// How many bytes were decompressed, those that were dropped since included.
     decompressed: u64,
-    /// How many these are at most, but for one block.
+    /// The blocks whose contents are held, the one that was asked for last at the end, and what
+    /// they [count](charge).
+    recent: VecDeque<usize>,
+    charged: u64,
+    /// How much that is at most, but for one block.
     most: u64,
 }
 
@@ -181,7 +185,8 @@ impl Blocks {
         };
         let index = index.into_iter().map(place).collect();
         let (recent, length) = (VecDeque::new(), end);
-        Ok((Blocks { from, length, index, held, recent, decompressed: 0, most }, root))
+        let (decompressed, charged) = (0, 0);
+        Ok((Blocks { from, length, index, held, decompressed, recent, charged, most }, root))
     }
 
     /// An export whose blocks are read when they are asked for, and its root. Nothing, if it is
@@ -218,11 +223,12 @@ impl Blocks {
             }
             let decompressed = decompress(&block, at, number)?;
             self.decompressed += decompressed.len() as u64;
+            self.charged += charge(&decompressed);
             self.index[number].contents = Some(decompressed);
             self.recent.push_back(number);
-            while self.decompressed > self.most && self.recent.len() > 1 {
+            while self.charged > self.most && self.recent.len() > 1 {
                 let oldest = self.recent.pop_front().and_then(|it| self.index[it].contents.take());
-                self.decompressed -= oldest.map_or(0, |contents| contents.len() as u64);
+                self.charged -= oldest.map_or(0, |contents| charge(&contents));
             }
         } else if self.most < u64::MAX && self.recent.back() != Some(&number) {
             self.recent.retain(|&other| other != number);
@@ -231,7 +237,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// An item, and how many bytes of contents are held.
+    /// An item, and how many bytes were decompressed so far.
     fn item(&mut self, place: u64) -> Result<(Item<'_>, u64), ImportError> {
         let number = usize::try_from(place >> PLACE).unwrap_or(usize::MAX);
         let at = place as usize & LARGEST;
@@ -263,10 +269,14 @@ impl Blocks {
     ) -> Result<(), ImportError> {
         let end = self.length;
         let mut next = directory.last;
+        let most = self.decompressed + FREE + TIMES * end;
         // Of the blocks that it came to, how many bytes they have; and of the items.
         let (mut met, mut there, mut taken) = (HashSet::new(), 0, 0);
         while let Some(place) = next {
-            let (item, _) = self.item(place)?;
+            let (item, decompressed) = self.item(place)?;
+            if decompressed > most {
+                return Err(damaged(end, AGAIN));
+            }
             taken += item.length;
             next = item.previous;
             let goes_on = if item.kind >= kind::UNREADABLE {
@@ -294,6 +304,12 @@ impl Blocks {
     }
 }
 
+/// What a block's contents count, so that few small ones are held, too: they are looked through
+/// each time that one is asked for.
+fn charge(contents: &[u8]) -> u64 {
+    contents.len().max(64 << 10) as u64
+}
+
 /// What is said of an item that lies in itself.
 pub(crate) fn circle() -> ImportError {
     damaged(0, CIRCLE)
@@ -314,6 +330,8 @@ fn decompress(block: &[u8], at: u64, number: usize) -> Result<Vec<u8>, ImportErr
     };
     let mut frame = &block[8..length - 4];
     let mut decoder = FrameDecoder::new();
+    // What is too large for a block needs no room.
+    decoder.set_max_window_size(LARGEST as u64 + 1);
     let mut contents = Vec::new();
     let decoded = decoder.init(&mut frame).map(|()| decoder.content_size());
     let wrong = |error: &dyn std::fmt::Display| {
