@@ -139,7 +139,7 @@ fn twice(shipped: &[&Package]) -> Vec<String> {
 fn unused(package: &Package) -> Result<Vec<String>> {
     let directory = package.manifest_path.parent().context("a manifest lies in a directory")?;
     let mut names = BTreeSet::new();
-    for directory in ["src", "tests", "examples", "benches", "pages"] {
+    for directory in ["src", "tests", "examples", "benches", "pages", "build.rs"] {
         collect(&package.manifest_path.with_file_name(directory).into_std_path_buf(), &mut names)?;
     }
     let unnamed = package.dependencies.iter().filter(|dependency| {

@@ -8,7 +8,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
+#[cfg(unix)]
 use std::sync::atomic::{AtomicUsize, Ordering};
+#[cfg(unix)]
 use std::thread::{self, ThreadId};
 
 use poach_scan::sys::Portable;
@@ -192,9 +194,11 @@ fn facts_are_kept_of_files_and_directories_when_they_are_asked_for() {
 
 /// Notes of each entry how many were told before it, whether its file has several names, and which
 /// thread told it.
+#[cfg(unix)]
 #[derive(Default)]
 struct Order(AtomicUsize);
 
+#[cfg(unix)]
 impl Visitor for Order {
     type Part = Vec<(usize, bool, ThreadId)>;
 
