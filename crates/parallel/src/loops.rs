@@ -172,6 +172,8 @@ pub trait WorkerLoops: sealed::Sealed {
     ///
     /// ```
     /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
+    /// use poach::WorkerLoops as _;
+    ///
     /// let squares: Vec<_> = (0..100).map(|_| std::sync::atomic::AtomicU32::new(0)).collect();
     /// poach::worker(|mut w| {
     ///     w.par_for(0..100_u32, |i| squares[i as usize].store(i * i, std::sync::atomic::Ordering::Relaxed));

@@ -77,7 +77,7 @@ impl Row {
 pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
     for (directory, name) in CRATES {
         let home = root.join(directory);
-        if !home.is_dir() {
+        if !home.join("src").is_dir() {
             continue;
         }
         let page = format!("docs/promises/{name}.md");
