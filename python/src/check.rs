@@ -21,7 +21,8 @@ use crate::json::{invalid, loads};
 use crate::options::Names;
 use report::{CaseRow, Document, Head, LitmusRow, Run};
 
-/// Tasks, steals, entries of a store buffer and stores between two pops, at most: what a model can hold.
+/// Tasks, steals, entries of a store buffer and stores between two pops, at most: what a model can
+/// hold.
 const MOST_TASKS: u32 = 60;
 const MOST_STORES: u32 = 100;
 
@@ -39,11 +40,12 @@ struct Question {
     scenes: Vec<(&'static str, Scenario)>,
 }
 
-/// Runs a queue's own source on a simulated machine with bounded store buffers, in every order, and returns the document of
-/// `poach check --json`: `verdict` is clean, violation or incomplete.
+/// Runs a queue's own source on a simulated machine with bounded store buffers, in every order, and
+/// returns the document of `poach check --json`: `verdict` is clean, violation or incomplete.
 ///
-/// `queue` is one of `poach.QUEUES`; or "all", the matrix of queues and bounds, smaller with `quick`; or "litmus", the machine against the
-/// x86-TSO paper; or "laws". A search ends after `seconds`, incomplete then; None lets it run to its end.
+/// `queue` is one of `poach.QUEUES`; or "all", the matrix of queues and bounds, smaller with
+/// `quick`; or "litmus", the machine against the x86-TSO paper; or "laws". A search ends after
+/// `seconds`, incomplete then; None lets it run to its end.
 #[pyfunction]
 #[pyo3(signature = (
     queue, /, *, policy=None, memory="tso", store_buffer=2, egress=true, delta=None, stores_between=None, tasks=None,
@@ -238,7 +240,8 @@ fn all(config: &Config, quick: bool) -> Result<String> {
         let own = case.config();
         let max_time = left.into_iter().chain(own.max_time).min();
         let own = Config { stop: Arc::clone(&config.stop), outlives_aborts: true, max_time, ..own };
-        // In a thread of its own, since a panic that cannot unwind is the last that a thread explores.
+        // In a thread of its own, since a panic that cannot unwind is the last that a thread
+        // explores.
         let report: Report = std::thread::scope(|scope| scope.spawn(|| case.run(&own)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         rows.extend(CaseRow::of(case, &report));

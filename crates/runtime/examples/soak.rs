@@ -1,9 +1,11 @@
-//! Forks and spawns by the hundred million, over pools of changing size and wait policy, every result checked.
+//! Forks and spawns by the hundred million, over pools of changing size and wait policy, every
+//! result checked.
 //!
 //! `cargo run --release -p poach-runtime --example soak -- [FORKS] [SEED]`
 //!
-//! Ends when so many joins (and tasks of scopes) have been made, 10^9 if not said, and prints a line for
-//! each pool. A result that is wrong ends it with a panic that names the seed and the round.
+//! Ends when so many joins (and tasks of scopes) have been made, 10^9 if not said, and prints a
+//! line for each pool. A result that is wrong ends it with a panic that names the seed and the
+//! round.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;

@@ -243,7 +243,8 @@ fn scenes(
     })
 }
 
-/// Refuses what is known not to end: each look of a thief of the injector's that waits, and each pause of its pushes, is a choice.
+/// Refuses what is known not to end: each look of a thief of the injector's that waits, and each
+/// pause of its pushes, is a choice.
 fn refuse_waits(scene: &str, scenario: &Scenario, weak: bool) -> Result<()> {
     let steals = scenario.thieves * scenario.steals;
     if weak || scene != SceneName::Pushes.name() || steals > 1 {

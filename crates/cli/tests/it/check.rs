@@ -1,5 +1,5 @@
-//! `poach check` by its contract: verdicts, exit codes, counterexamples, and what it says of what cannot
-//! be explored.
+//! `poach check` by its contract: verdicts, exit codes, counterexamples, and what it says of what
+//! cannot be explored.
 
 use std::fs;
 use std::process::Command;
@@ -52,7 +52,8 @@ fn a_counterexample_is_drawn_and_can_be_had_again() {
     }
 }
 
-/// The words of a queue have names by the order in which the queue makes them: a new word would move them all.
+/// The words of a queue have names by the order in which the queue makes them: a new word would
+/// move them all.
 #[test]
 fn the_words_of_a_counterexample_are_those_of_the_source() {
     let (_, out, _) = poach(&["chase-lev", "--policy", "unfenced", "--tasks", "2"]);
@@ -210,7 +211,8 @@ mod interrupted {
     use super::{Value, rig};
     use std::process::Stdio;
 
-    /// Runs until the program catches Ctrl-C, sends it one, and returns its exit code and its document.
+    /// Runs until the program catches Ctrl-C, sends it one, and returns its exit code and its
+    /// document.
     fn interrupt(arguments: &[&str]) -> (Option<i32>, Value) {
         let child = rig::program(env!("CARGO_BIN_EXE_poach"))
             .args([&["check", "--json"], arguments].concat())

@@ -156,21 +156,6 @@ fn a_request_is_met_at_the_next_pop_with_half_of_what_is_private() {
 }
 
 #[test]
-fn a_thief_that_has_asked_sees_the_answer_by_the_split() {
-    let stack = Stack::<Machine>::new(8, ()).unwrap();
-    let head = bottom(&stack);
-    let asked = stack.empty_at();
-    assert!(asked.is_some());
-    assert_eq!(stack.steal().err(), Some(Claim::Empty));
-    assert_eq!(stack.empty_at(), asked);
-    push(head, 5).unwrap();
-    assert_eq!(stack.empty_at(), None);
-    assert_eq!(steal_and_finish(&stack), 5);
-    let answered = stack.empty_at();
-    assert!(answered.is_some() && answered != asked);
-}
-
-#[test]
 fn an_owner_shares_all_and_takes_back_what_nobody_took() {
     let stack = Stack::<Machine>::new(10, ()).unwrap();
     // SAFETY: one thread, and the topmost head.

@@ -20,8 +20,8 @@ pub const CHUNK_LENGTH: usize = 1000;
 
 /// A pool of tasks between threads that make them and threads that do them.
 ///
-/// Make one, make a [`Producer`] or a [`Consumer`] of it for each thread, at any time, and drop them
-/// at any time. The pool itself is a handle: clones are the same pool.
+/// Make one, make a [`Producer`] or a [`Consumer`] of it for each thread, at any time, and drop
+/// them at any time. The pool itself is a handle: clones are the same pool.
 ///
 /// ```
 /// use poach_pool::TaskPool;
@@ -44,16 +44,21 @@ pub const CHUNK_LENGTH: usize = 1000;
 ///
 /// # Who closes a pool
 ///
-/// A pool is closed by [`close`](TaskPool::close), and as a channel when one side is gone, though a `TaskPool` is kept:
+/// A pool is closed by [`close`](TaskPool::close), and as a channel when one side is gone, though a
+/// `TaskPool` is kept:
 ///
-/// - With the last [`Producer`] each get takes the remaining tasks, and then answers [`Closed`](crate::Closed).
-/// - With the last [`Consumer`] the remaining tasks are dropped, by the thread that drops the consumer, and each put
-///   answers [`PutError::NoConsumer`](crate::PutError::NoConsumer). A put that runs meanwhile may succeed; its task is dropped, too.
+/// - With the last [`Producer`] each get takes the remaining tasks, and then answers
+///   [`Closed`](crate::Closed).
+/// - With the last [`Consumer`] the remaining tasks are dropped, by the thread that drops the
+///   consumer, and each put answers [`PutError::NoConsumer`](crate::PutError::NoConsumer). A put
+///   that runs meanwhile may succeed; its task is dropped, too.
 /// - With the last `TaskPool` a side is gone that has never had a handle.
 ///
-/// A closed pool stays closed: what a producer puts that is made later is refused. So make the producers first, or clone one, and then start the threads:
-/// of threads that each make their own, the first may have ended before the second begins. A pool to which producers or consumers come by and by is built with
-/// [`stays_open`](Builder::stays_open): there a side is gone when all its handles *and all `TaskPool`s* have been dropped.
+/// A closed pool stays closed: what a producer puts that is made later is refused. So make the
+/// producers first, or clone one, and then start the threads: of threads that each make their own,
+/// the first may have ended before the second begins. A pool to which producers or consumers come
+/// by and by is built with [`stays_open`](Builder::stays_open): there a side is gone when all its
+/// handles *and all `TaskPool`s* have been dropped.
 #[doc(alias = "channel")]
 pub struct TaskPool<T: Send> {
     shared: Arc<Shared<T>>,
@@ -87,8 +92,8 @@ impl<T: Send> TaskPool<T> {
     ///
     /// # Panics
     ///
-    /// If `capacity` is 0: a pool cannot hand a task from thread to thread without holding it. If there is no memory.
-    /// [`Builder::build`] gives an error instead.
+    /// If `capacity` is 0: a pool cannot hand a task from thread to thread without holding it. If
+    /// there is no memory. [`Builder::build`] gives an error instead.
     pub fn bounded(capacity: usize) -> Self {
         match Self::builder().capacity(capacity).build() {
             Ok(pool) => pool,
@@ -138,7 +143,8 @@ impl<T: Send> TaskPool<T> {
 
     /// A handle to take tasks. Thread-safe.
     ///
-    /// There is no limit to their number, but no more than 512 threads take at the same time without waiting for each other.
+    /// There is no limit to their number, but no more than 512 threads take at the same time
+    /// without waiting for each other.
     ///
     /// # Errors
     ///
@@ -159,8 +165,9 @@ impl<T: Send> TaskPool<T> {
 
     of_the_pool!();
 
-    /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that panics leaves
-    /// no consumer waiting for what will not come, though there are other producers:
+    /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that
+    /// panics leaves no consumer waiting for what will not come, though there are other
+    /// producers:
     ///
     /// ```
     /// use poach_pool::TaskPool;
@@ -262,9 +269,9 @@ impl<T> fmt::Debug for Builder<T> {
 }
 
 impl<T: Send> Builder<T> {
-    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, while the pool
-    /// is full. A consumer that waits in [`get`](Consumer::get) is room for one task more, which it
-    /// is about to take. Costs one atomic read-modify-write for each put and each get.
+    /// The most tasks that the pool may hold: a [put](Producer::put) waits, or fails, while the
+    /// pool is full. A consumer that waits in [`get`](Consumer::get) is room for one task more,
+    /// which it is about to take. Costs one atomic read-modify-write for each put and each get.
     #[must_use]
     pub fn capacity(mut self, tasks: usize) -> Self {
         self.capacity = Some(tasks);
@@ -279,8 +286,9 @@ impl<T: Send> Builder<T> {
         self
     }
 
-    /// Whether the pool stays open while a [`TaskPool`] is kept, though all producers or all consumers have gone: for those that are made
-    /// later. Not unless this is set: [who closes a pool](TaskPool#who-closes-a-pool).
+    /// Whether the pool stays open while a [`TaskPool`] is kept, though all producers or all
+    /// consumers have gone: for those that are made later. Not unless this is set: [who closes
+    /// a pool](TaskPool#who-closes-a-pool).
     ///
     /// ```
     /// use poach_pool::{Closed, TaskPool};

@@ -15,7 +15,8 @@
 //! Tasks are counted because a thread that is woken is preferred to one that yields: beside threads
 //! of its own pool that sleep and wake each other a yield lasts as long as beside threads that
 //! compute. Without the count one long yield sent all threads of a pool to sleep for each task, for
-//! ever. The first long yield does not count, as something else has run now and then on any machine.
+//! ever. The first long yield does not count, as something else has run now and then on any
+//! machine.
 
 use std::cell::Cell;
 use std::sync::Arc;

@@ -13,11 +13,13 @@
 //! | [`Waiting::Random`] | and then everything that an idle worker takes |
 //! | [`Waiting::Patient`] | the same, but not before it has slept for a millisecond |
 //!
-//! In all of them a worker takes what no other can: calls to an interrupt, and its mail (broadcasts). The
-//! first three are the *restricted* waits. A random or a patient wait that would nest too deep, by
-//! [nesting](crate::ThreadPoolBuilder::nesting) or by its call stack, is a transitive one instead.
+//! In all of them a worker takes what no other can: calls to an interrupt, and its mail
+//! (broadcasts). The first three are the *restricted* waits. A random or a patient wait that would
+//! nest too deep, by [nesting](crate::ThreadPoolBuilder::nesting) or by its call stack, is a
+//! transitive one instead.
 //!
-//! That is what a join does. A scope, a handle, and a call into another pool wait for what may not have begun:
+//! That is what a join does. A scope, a handle, and a call into another pool wait for what may not
+//! have begun:
 //!
 //! | a wait for | begins itself | takes beside that | with `Sleep`, or in [`blocking`](crate::blocking()) |
 //! |---|---|---|---|
@@ -27,84 +29,101 @@
 //!
 //! # Tasks beside each other
 //!
-//! A spawned task may wait, by a handle, for a task that was spawned beside it: of three tasks, each may wait for the one before. A worker that runs the
-//! second task, and waits, must not begin the third on top of it. The third would wait for the second, which stands below it on the same
-//! call stack. So call a task *awaitable* while it is under way and has a handle by which nobody waits yet. While any task of the pool is awaitable, a wait
-//! begins nothing that it does not need:
+//! A spawned task may wait, by a handle, for a task that was spawned beside it: of three tasks,
+//! each may wait for the one before. A worker that runs the second task, and waits, must not begin
+//! the third on top of it. The third would wait for the second, which stands below it on the same
+//! call stack. So call a task *awaitable* while it is under way and has a handle by which nobody
+//! waits yet. While any task of the pool is awaitable, a wait begins nothing that it does not need:
 //!
 //! | a wait for | takes while a task is awaitable |
 //! |---|---|
 //! | a stolen half | what [`Waiting::Transitive`] takes |
 //! | a scope, a handle, a call | the task itself, or those of the scope; tasks that the task in hand has pushed |
 //!
-//! Why this is enough: let a wait begin task *t* on top of others while no task is awaitable. A task has one handle. So each task
-//! under way at that moment is waited for already, or never will be, and *t* does not wait for it. Everything that *t* will wait for
-//! has ended or begins later than *t*, and the same holds for what those tasks wait for. So no chain of waits leads from *t* to what stands below it on
-//! the stack.
+//! Why this is enough: let a wait begin task *t* on top of others while no task is awaitable. A
+//! task has one handle. So each task under way at that moment is waited for already, or never will
+//! be, and *t* does not wait for it. Everything that *t* will wait for has ended or begins later
+//! than *t*, and the same holds for what those tasks wait for. So no chain of waits leads from *t*
+//! to what stands below it on the stack.
 //!
-//! A task that the task in hand has pushed was given its handles when it was made. They are of older tasks, and none of those stands
-//! on this stack above the task in hand. (A handle that comes by a channel, or a lock, is not covered. If the task that it stands for is below the wait on the same thread, the wait panics: a
-//! task knows the thread that has begun it.)
+//! A task that the task in hand has pushed was given its handles when it was made. They are of
+//! older tasks, and none of those stands on this stack above the task in hand. (A handle that comes
+//! by a channel, or a lock, is not covered. If the task that it stands for is below the wait on the
+//! same thread, the wait panics: a task knows the thread that has begun it.)
 //!
-//! Relaxed accesses of the count are enough: a worker counts an awaitable task before it begins it, and a task on a call stack was begun there, or was stolen
-//! from there later. A wait that takes nothing sleeps for a millisecond at a time. If by then no other worker runs anything and no task has begun, it takes one
-//! task after all, since a scope's own task may lie in the queue of a worker that waits as well. A pool whose tasks have no handles pays nothing for this. Nor
+//! Relaxed accesses of the count are enough: a worker counts an awaitable task before it begins it,
+//! and a task on a call stack was begun there, or was stolen from there later. A wait that takes
+//! nothing sleeps for a millisecond at a time. If by then no other worker runs anything and no task
+//! has begun, it takes one task after all, since a scope's own task may lie in the queue of a
+//! worker that waits as well. A pool whose tasks have no handles pays nothing for this. Nor
 //! does one whose handles are joined by threads
-//! from outside, awaited, or dropped. Spawn a service that runs for as long as the program without a handle
-//! ([`spawn_detached`](crate::spawn_detached)).
+//! from outside, awaited, or dropped. Spawn a service that runs for as long as the program without
+//! a handle ([`spawn_detached`](crate::spawn_detached)).
 //!
 //! # How deep they nest
 //!
-//! A task that a wait takes runs on top of it on the worker's call stack. It may wait, too, and take more. So once *half of the call
-//! stack* is in use, a wait for a scope, a handle or a call is *deep*. It begins what it waits for: the tasks that were spawned since the
-//! scope was opened, or the task of the handle (until three quarters of the stack are in use). Then it takes nothing and sleeps.
+//! A task that a wait takes runs on top of it on the worker's call stack. It may wait, too, and
+//! take more. So once *half of the call stack* is in use, a wait for a scope, a handle or a call is
+//! *deep*. It begins what it waits for: the tasks that were spawned since the scope was opened, or
+//! the task of the handle (until three quarters of the stack are in use). Then it takes nothing and
+//! sleeps.
 //!
-//! It cannot sleep for ever, since another pool, or another worker that waits deep, may wait for a task that this worker leaves alone. So a deep wait has a
-//! *patience*. If it has slept for a millisecond in which no task of the pool has begun, and no other worker runs anything,
-//! it takes one task after the other all the same, until its wait is over. It takes the oldest of its own first, since others wait for that one if for any. The next deep wait on top of it has a
+//! It cannot sleep for ever, since another pool, or another worker that waits deep, may wait for a
+//! task that this worker leaves alone. So a deep wait has a *patience*. If it has slept for a
+//! millisecond in which no task of the pool has begun, and no other worker runs anything,
+//! it takes one task after the other all the same, until its wait is over. It takes the oldest of
+//! its own first, since others wait for that one if for any. The next deep wait on top of it has a
 //! patience of two milliseconds, and so on, up to a
-//! second, and leaves the work to a worker with fewer deep waits, since a task that it took might wait for one that stands below it. If another worker does
-//! run something, but no task begins, the wait takes work after a thousand times its patience: that worker may be waiting for something outside of the pool.
-//! So a million tasks that each wait need half a stack, and a program that needs more than that
-//! goes on slowly and does not hang. So deep, [`yield_now`](crate::yield_now) runs something once in a thousand times.
+//! second, and leaves the work to a worker with fewer deep waits, since a task that it took might
+//! wait for one that stands below it. If another worker does run something, but no task begins, the
+//! wait takes work after a thousand times its patience: that worker may be waiting for something
+//! outside of the pool. So a million tasks that each wait need half a stack, and a program that
+//! needs more than that goes on slowly and does not hang. So deep, [`yield_now`](crate::yield_now)
+//! runs something once in a thousand times.
 //!
-//! A thief steals the oldest fork of its victim first. So while a worker waits for a stolen half, all that
-//! it forked before that half is stolen, too, and what is left in its deque was forked by tasks that it has run
-//! since. So a restricted wait runs parts of the half that it waits for, with two exceptions. The
-//! thief may have ended that half and begun something else since the last look. And a thief that took the
-//! half while it waited for a scope, or for a handle, may have older forks of its own. So this bounds the
-//! stack in practice, as in Lace, and does not promise that nothing foreign runs. `Sleep` promises that.
+//! A thief steals the oldest fork of its victim first. So while a worker waits for a stolen half,
+//! all that it forked before that half is stolen, too, and what is left in its deque was forked by
+//! tasks that it has run since. So a restricted wait runs parts of the half that it waits for, with
+//! two exceptions. The thief may have ended that half and begun something else since the last look.
+//! And a thief that took the half while it waited for a scope, or for a handle, may have older
+//! forks of its own. So this bounds the stack in practice, as in Lace, and does not promise that
+//! nothing foreign runs. `Sleep` promises that.
 //!
 //! # Why restricted waits end
 //!
-//! A worker that waits so leaves work alone that it could take, hence somebody else must be able to take
-//! whatever an end depends on. Say that all workers wait, none has anything to take, and look at what the
-//! topmost wait of each is for.
+//! A worker that waits so leaves work alone that it could take, hence somebody else must be able to
+//! take whatever an end depends on. Say that all workers wait, none has anything to take, and look
+//! at what the topmost wait of each is for.
 //!
-//! - *A stolen half.* It has begun, on another worker's stack, and has not ended. So it is that worker's
-//!   topmost task, and waits for something itself; or another task stands on top of it, which that worker
-//!   began later, and which waits. What a wait waits for began after it, or has not begun. So a step
-//!   from a wait to what it waits for, or from a task to the one on top of it, always leads to something
-//!   that began later, and these steps form no circle. They end at something that runs, or that has not begun.
-//! - *Something that has not begun.* It is no half of a join: a worker waits for a half only once it is stolen, and a stolen half
-//!   is begun at once. So it is a spawned task. A wait for it by its handle begins it. A wait for it in a scope
-//!   is not restricted, and takes all visible work, at the latest when its patience has ended. So the task must be visible: in an inbox, or in the shared part of a queue.
-//!   A worker in a restricted wait therefore shares *all* its spawned tasks before it looks for
-//!   anything, and again after each task that it has run meanwhile. Mail and calls it takes itself.
+//! - *A stolen half.* It has begun, on another worker's stack, and has not ended. So it is that
+//!   worker's topmost task, and waits for something itself; or another task stands on top of it,
+//!   which that worker began later, and which waits. What a wait waits for began after it, or has
+//!   not begun. So a step from a wait to what it waits for, or from a task to the one on top of it,
+//!   always leads to something that began later, and these steps form no circle. They end at
+//!   something that runs, or that has not begun.
+//! - *Something that has not begun.* It is no half of a join: a worker waits for a half only once
+//!   it is stolen, and a stolen half is begun at once. So it is a spawned task. A wait for it by
+//!   its handle begins it. A wait for it in a scope is not restricted, and takes all visible work,
+//!   at the latest when its patience has ended. So the task must be visible: in an inbox, or in the
+//!   shared part of a queue. A worker in a restricted wait therefore shares *all* its spawned tasks
+//!   before it looks for anything, and again after each task that it has run meanwhile. Mail and
+//!   calls it takes itself.
 //!
-//! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that others wait for: a call into another pool whose
-//! task calls back, if no worker of the first is left; and a task that waits for a handle whose own task stands below it on the same stack. No wait makes the second
-//! itself: see "Tasks beside each other" (`tests/it/deep.rs` has chains of a million tasks).
+//! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that
+//! others wait for: a call into another pool whose task calls back, if no worker of the first is
+//! left; and a task that waits for a handle whose own task stands below it on the same stack. No
+//! wait makes the second itself: see "Tasks beside each other" (`tests/it/deep.rs` has chains of a
+//! million tasks).
 //!
-//! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all waits have
-//! ended. What this does not cover is a wait that the runtime does not know: a half that blocks on a
-//! channel for a message from a spawned task, with every other worker in a restricted wait, blocks for
-//! ever. [`blocking`](crate::blocking()) is for that.
+//! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all
+//! waits have ended. What this does not cover is a wait that the runtime does not know: a half that
+//! blocks on a channel for a message from a spawned task, with every other worker in a restricted
+//! wait, blocks for ever. [`blocking`](crate::blocking()) is for that.
 //!
 //! # How they sleep
 //!
-//! A worker in a restricted wait is no searcher, since it does not take all work, and a producer must not rely on it. It sleeps
-//! in a state of its own, as a *follower*: see `sleep/README.md`.
+//! A worker in a restricted wait is no searcher, since it does not take all work, and a producer
+//! must not rely on it. It sleeps in a state of its own, as a *follower*: see `sleep/README.md`.
 
 use std::cell::Cell;
 use std::ops::Sub;
@@ -114,12 +133,14 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::pace::{DEEP_YIELDS, LONGEST_NAP, UNKNOWN_HALF_STACK};
 
-/// Which tasks a worker runs while it waits for the second half of its [`join`](crate::join), which another worker has stolen:
-/// [`ThreadPoolBuilder::waiting`](crate::ThreadPoolBuilder::waiting).
+/// Which tasks a worker runs while it waits for the second half of its [`join`](crate::join), which
+/// another worker has stolen: [`ThreadPoolBuilder::waiting`](crate::ThreadPoolBuilder::waiting).
 ///
-/// These tasks run on top of the caller, on the same call stack. If the caller holds a lock that such a task wants, the task waits for ever for its own
-/// thread. So use [`Sleep`](Waiting::Sleep) in a program that holds locks across joins, or across waits for handles and calls, and make sure that the task that is
-/// waited for does not want the lock itself. For a single wait for a handle or a call there is [`blocking`](crate::blocking()). Never hold a lock across a scope.
+/// These tasks run on top of the caller, on the same call stack. If the caller holds a lock that
+/// such a task wants, the task waits for ever for its own thread. So use [`Sleep`](Waiting::Sleep)
+/// in a program that holds locks across joins, or across waits for handles and calls, and make sure
+/// that the task that is waited for does not want the lock itself. For a single wait for a handle
+/// or a call there is [`blocking`](crate::blocking()). Never hold a lock across a scope.
 ///
 /// | a wait for | runs meanwhile | with `Sleep`, or in `blocking` |
 /// |---|---|---|
@@ -127,26 +148,30 @@ use crate::pace::{DEEP_YIELDS, LONGEST_NAP, UNKNOWN_HALF_STACK};
 /// | a handle, a call into another pool | any task | nothing, except the task of a handle of the same pool |
 /// | a scope | any task: it cannot know what its tasks depend on | any task |
 ///
-/// "Any task" has one exception. While a task of the pool runs whose handle nobody waits by yet, a wait starts only what it waits for and what its own task has
-/// spawned, so that a task can wait for one that was spawned beside it (see [`JoinHandle::join`](crate::JoinHandle::join)).
+/// "Any task" has one exception. While a task of the pool runs whose handle nobody waits by yet, a
+/// wait starts only what it waits for and what its own task has spawned, so that a task can wait
+/// for one that was spawned beside it (see [`JoinHandle::join`](crate::JoinHandle::join)).
 ///
-/// Once half of the worker's call stack is in use, waits for handles, calls and scopes take no more tasks while any other worker
-/// makes progress, so that they do not nest without bound (the module's comment in the source has the rules).
+/// Once half of the worker's call stack is in use, waits for handles, calls and scopes take no more
+/// tasks while any other worker makes progress, so that they do not nest without bound (the
+/// module's comment in the source has the rules).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Waiting {
-    /// Runs only what no other worker can: broadcasts, interrupts and, for a handle, its task. The processor is idle meanwhile.
-    /// If tasks of this pool call into another pool, and its tasks call back into this one, this pool needs a worker that is not waiting.
+    /// Runs only what no other worker can: broadcasts, interrupts and, for a handle, its task. The
+    /// processor is idle meanwhile. If tasks of this pool call into another pool, and its tasks
+    /// call back into this one, this pool needs a worker that is not waiting.
     Sleep,
-    /// Runs forks of the worker that runs the half. They are nearly always parts of that half (the module's
-    /// comment in the source says when not), so that call stacks stay as small as in the sequential program. Source:
-    /// Lace, Figure 1.
+    /// Runs forks of the worker that runs the half. They are nearly always parts of that half (the
+    /// module's comment in the source says when not), so that call stacks stay as small as in
+    /// the sequential program. Source: Lace, Figure 1.
     Leapfrog,
-    /// As `Leapfrog`; if that worker waits as well, also forks of the worker that it waits for, and so on. Source: Lace,
-    /// section 4.3, after Wool.
+    /// As `Leapfrog`; if that worker waits as well, also forks of the worker that it waits for, and
+    /// so on. Source: Lace, section 4.3, after Wool.
     Transitive,
-    /// As `Transitive`; if that finds nothing, any other task of the pool, unless the waits nest too deep:
-    /// [`ThreadPoolBuilder::nesting`](crate::ThreadPoolBuilder::nesting). Source: Lace, section 4.3.
+    /// As `Transitive`; if that finds nothing, any other task of the pool, unless the waits nest
+    /// too deep: [`ThreadPoolBuilder::nesting`](crate::ThreadPoolBuilder::nesting). Source:
+    /// Lace, section 4.3.
     #[default]
     Random,
     /// As `Transitive` until that has found nothing for a millisecond; then as `Random`. The first
@@ -256,7 +281,8 @@ impl DeepWaits {
 
     /// Out of date at once.
     pub(crate) fn count(&self) -> u64 {
-        // Relaxed: an estimate. One that sleeps in such a wait is not seen asleep before it has counted it (F2).
+        // Relaxed: an estimate. One that sleeps in such a wait is not seen asleep before it has
+        // counted it (F2).
         self.0.load(Ordering::Relaxed)
     }
 

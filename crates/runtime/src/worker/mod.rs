@@ -53,7 +53,8 @@ pub(crate) struct WorkerThread {
     pub(crate) resident: Cell<bool>,
     /// What stands on its call stack.
     pub(crate) nesting_depth: NestingDepth,
-    /// Where this worker's queue had its top when the task in hand came from elsewhere: what was pushed since is its own.
+    /// Where this worker's queue had its top when the task in hand came from elsewhere: what was
+    /// pushed since is its own.
     own_from: Cell<u64>,
     /// Whether the task in hand blocks, so that its waits take nothing.
     blocks: Cell<bool>,
@@ -152,8 +153,8 @@ impl WorkerThread {
         }
     }
 
-    /// Runs the spawned task of this worker that is its next, if it has one, and leaves it to the caller to take it off
-    /// its count.
+    /// Runs the spawned task of this worker that is its next, if it has one, and leaves it to the
+    /// caller to take it off its count.
     #[inline(always)]
     pub(crate) fn run_next(&self) -> Option<Ended> {
         if self.shared.wait_policy.order == SpawnOrder::Fifo {
@@ -166,8 +167,9 @@ impl WorkerThread {
         })
     }
 
-    /// Runs spawned tasks of this worker's own, the youngest first, one after the other, as long as there is nothing else to do,
-    /// not even to record what it does, and `next` says so, which takes each off its count. None if the oldest are to be first.
+    /// Runs spawned tasks of this worker's own, the youngest first, one after the other, as long as
+    /// there is nothing else to do, not even to record what it does, and `next` says so, which
+    /// takes each off its count. None if the oldest are to be first.
     #[inline(always)]
     pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
         let Watch { counters, track, .. } = &**self.watch;
@@ -190,8 +192,8 @@ impl WorkerThread {
         any
     }
 
-    /// Works until the pool has ended and nothing is left to do here: what this worker has pushed for a scope of a thread that the pool
-    /// uses, nobody else may ever take.
+    /// Works until the pool has ended and nothing is left to do here: what this worker has pushed
+    /// for a scope of a thread that the pool uses, nobody else may ever take.
     pub(crate) fn main_loop(&self) {
         let finished = || self.shared.has_ended() && self.spawns.is_empty();
         let begins_asleep = self.shared.begins_asleep(self.index);
@@ -224,8 +226,8 @@ impl WorkerThread {
         }
     }
 
-    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work again,
-    /// it runs now what it has spawned and not started.
+    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work
+    /// again, it runs now what it has spawned and not started.
     pub(crate) fn run_rest_as_resident(&self) {
         while self.resident.get() && self.run_own() {}
     }
@@ -275,8 +277,9 @@ impl WorkerThread {
         }
     }
 
-    /// Waits until the second half of a join is `done`. `thief` is the worker that runs it, once that worker has said so.
-    /// Works meanwhile, as [`Waiting`] says: a random wait takes forks of the thief, then of the workers that the thief waits for, and then
+    /// Waits until the second half of a join is `done`. `thief` is the worker that runs it, once
+    /// that worker has said so. Works meanwhile, as [`Waiting`] says: a random wait takes forks
+    /// of the thief, then of the workers that the thief waits for, and then
     /// what [`wait_for_any`] takes. The thread that makes `done` true
     /// must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
@@ -309,13 +312,14 @@ impl WorkerThread {
         self.work_until(done, thief, token, Restricted::wait(self.own_of_a_guest()));
     }
 
-    /// Takes work from wherever there is some until `done`: urgent tasks from outside, this worker's own
-    /// ones, its mail, everybody's tasks in its victim order, and the others from outside. With no
-    /// work, it looks a while, then sleeps; the thread that makes `done` true must call
-    /// [`Sleep::wake`](crate::sleep::Sleep::wake).
+    /// Takes work from wherever there is some until `done`: urgent tasks from outside, this
+    /// worker's own ones, its mail, everybody's tasks in its victim order, and the others from
+    /// outside. With no work, it looks a while, then sleeps; the thread that makes `done` true
+    /// must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
-    /// A guest takes its own tasks alone: other tasks may have to run on the pool's own threads. `begin` begins what this wait needs, if that has not
-    /// begun and may begin here. It is called where the wait takes no more than it needs.
+    /// A guest takes its own tasks alone: other tasks may have to run on the pool's own threads.
+    /// `begin` begins what this wait needs, if that has not begun and may begin here. It is
+    /// called where the wait takes no more than it needs.
     pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if self.nesting_depth.is_deep() {
             return self.wait_deep(done);
@@ -335,8 +339,9 @@ impl WorkerThread {
         self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
     }
 
-    /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what this worker waits for, once
-    /// it has said so, and `token` is this worker's token for what it runs.
+    /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what
+    /// this worker waits for, once it has said so, and `token` is this worker's token for what
+    /// it runs.
     fn work_until<'w>(
         &self,
         done: &dyn Fn() -> bool,
@@ -384,8 +389,9 @@ impl WorkerThread {
     }
 }
 
-/// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call` is the one call of
-/// its code, through a pointer to a function that does not unwind: see `task::panic`.
+/// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call`
+/// is the one call of its code, through a pointer to a function that does not unwind: see
+/// `task::panic`.
 #[inline(always)]
 fn execute<G, R>(running: G, call: impl FnOnce() -> R) -> R {
     let result = call();

@@ -136,8 +136,6 @@ struct Pool {
     begun: AtomicU64,
     /// 1 for each worker as which somebody acts just now.
     acting: Vec<AtomicU64>,
-    /// 1 for each that sleeps in a wait as a guest, or is about to, or has just woken.
-    dozing: Vec<AtomicU64>,
     /// What the injected tasks came to; and who waits for it.
     results: Mutex<Vec<u64>>,
     more: Condvar,
@@ -162,7 +160,6 @@ impl Pool {
             closing: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             acting: (0..parking).map(|_| AtomicU64::new(0)).collect(),
-            dozing: (0..parking).map(|_| AtomicU64::new(0)).collect(),
             results: Mutex::new(Vec::new()),
             more: Condvar::new(),
             sleep,
@@ -257,11 +254,9 @@ impl Pool {
     fn doze_until(&self, me: usize, done: &dyn Fn() -> bool) {
         let place = me - self.workers;
         while !done() {
-            self.dozing[me].store(1, Ordering::Relaxed);
             _ = self.sleep.doze(place, || self.relieve(me));
             self.sleep.sleep_following(me, None, done);
             self.sleep.rouse(place);
-            self.dozing[me].store(0, Ordering::Relaxed);
         }
     }
 

@@ -141,7 +141,8 @@ fn graphs() {
     });
 }
 
-/// Each waits for what it has spawned, on as many workers as there are: nobody runs what it does not need, and all is run.
+/// Each waits for what it has spawned, on as many workers as there are: nobody runs what it does
+/// not need, and all is run.
 #[test]
 fn a_tree_of_handles() {
     fn nodes(depth: u32) -> usize {
@@ -162,7 +163,8 @@ fn a_tree_of_handles() {
     });
 }
 
-/// Handles that come by a channel, so that no rule keeps what is waited for from below the one that waits.
+/// Handles that come by a channel, so that no rule keeps what is waited for from below the one that
+/// waits.
 #[test]
 fn who_waits_for_a_task_below_it_is_told() {
     let told = |error: JoinError| {
@@ -193,8 +195,8 @@ fn who_waits_for_a_task_below_it_is_told() {
     });
 }
 
-/// The scope's task is in its worker's mail, so that nothing in the queue is needed. What lies there is older, and may wait for the task that opened
-/// the scope.
+/// The scope's task is in its worker's mail, so that nothing in the queue is needed. What lies
+/// there is older, and may wait for the task that opened the scope.
 #[test]
 fn a_scope_begins_nothing_that_is_older() {
     let pool = ThreadPool::builder().num_threads(1).build().unwrap();

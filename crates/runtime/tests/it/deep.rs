@@ -1,4 +1,5 @@
-//! Waits that would nest without bound: tasks that each wait for a handle, a scope, a call or their turn, a million of them.
+//! Waits that would nest without bound: tasks that each wait for a handle, a scope, a call or their
+//! turn, a million of them.
 
 #![forbid(unsafe_code)]
 
@@ -83,7 +84,8 @@ fn chain(pool: &ThreadPool) {
 #[test]
 fn tasks_that_each_wait_for_the_one_before() {
     alone("tasks_that_each_wait_for_the_one_before", || {
-        // It needs the whole chain on the stack, or else the oldest to be begun first, and by one whose stack has none that waits for it.
+        // It needs the whole chain on the stack, or else the oldest to be begun first, and by one
+        // whose stack has none that waits for it.
         for threads in [1, 2, 3, 4, 8] {
             chain(&pool(threads));
         }

@@ -1,5 +1,5 @@
-//! Settings, counts and topologies that safe code can give the runtime, with values that they are not meant to
-//! have: each is refused with an error, or the pool works.
+//! Settings, counts and topologies that safe code can give the runtime, with values that they are
+//! not meant to have: each is refused with an error, or the pool works.
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -100,7 +100,8 @@ fn settings_of_any_value() {
             made_or_refused(some().pin(Placement::On(ids)));
         }
         made_or_refused(some().pin(Placement::Compact).victims(Victims::Nearest));
-        // Processors that are not there: to be pinned to them is refused, and to know of them does no harm.
+        // Processors that are not there: to be pinned to them is refused, and to know of them does
+        // no harm.
         let elsewhere = Topology::flat(&[4_000, 100_000]).unwrap();
         assert!(!made_or_refused(some().topology(elsewhere.clone()).pin(Placement::Scatter)));
         assert!(made_or_refused(some().topology(elsewhere)));

@@ -142,7 +142,8 @@ fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
     }
 }
 
-/// A task that spins until its pool is being shut down at once. It looks for nothing but what it has spawned itself.
+/// A task that spins until its pool is being shut down at once. It looks for nothing but what it
+/// has spawned itself.
 fn until_tasks_are_dropped() {
     loop {
         let probe = spawn(|| ());
@@ -316,7 +317,8 @@ fn a_shutdown_waits_whatever_a_drop_would_do() {
     }
 }
 
-/// What needs the other workers, or would be left to nobody, is refused in an exit handler. What the worker can do alone it does.
+/// What needs the other workers, or would be left to nobody, is refused in an exit handler. What
+/// the worker can do alone it does.
 #[test]
 fn an_exit_handler_is_refused_what_waits_for_workers() {
     let (send, answers) = mpsc::channel();

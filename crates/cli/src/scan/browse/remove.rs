@@ -11,8 +11,9 @@
 //!
 //! A file that is deleted because another one is equal to it is compared with that, byte by byte,
 //! right before. On Unix the one that stays is written to its disk (`fsync`) before the first of
-//! the others goes; on a file system that writes nothing it is there already. The file then gets another name (`.poach-…`) beside its own, the one that stays
-//! is looked at again, by its name, and only then does it go: two mounts may show one file as two.
+//! the others goes; on a file system that writes nothing it is there already. The file then gets
+//! another name (`.poach-…`) beside its own, the one that stays is looked at again, by its name,
+//! and only then does it go: two mounts may show one file as two.
 //!
 //! On Unix a moment is left, between the last look at a name and its deletion, in which a file can
 //! take another's place: no system call deletes a file by what it is. A directory is held open from

@@ -120,16 +120,6 @@ impl<M: Memory> Bounds<M> {
         count(tail, split)
     }
 
-    /// Where both indices stand if no task is shared; `None` if one is. Any thread; wait-free; out
-    /// of date at once.
-    #[inline]
-    pub fn empty_at(&self) -> Option<u64> {
-        // Relaxed: a hint, to be compared with an earlier one.
-        let seen = self.word.load(Ordering::Relaxed);
-        let (tail, split) = unpack(seen);
-        (count(tail, split) == 0).then_some(seen)
-    }
-
     /// The index of the next task that a thief would take. Any thread; wait-free.
     #[inline]
     pub fn tail(&self) -> u32 {

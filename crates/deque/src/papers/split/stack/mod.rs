@@ -425,18 +425,6 @@ impl<M: Memory, C: Context> Stack<M, C> {
         }
     }
 
-    /// Where the split stands if no task is shared; `None` if one is.
-    ///
-    /// A thief that has asked, and sees here what it saw before it asked, need not ask again: the
-    /// owner has not answered, or has taken back all that it had shared. So it is a hint, to be
-    /// heeded for some looks only. It spares a thief that looks again and again the word of the
-    /// request, which each answer writes to.
-    ///
-    /// Any thread; wait-free.
-    pub fn empty_at(&self) -> Option<u64> {
-        self.head().sharing.bounds.empty_at()
-    }
-
     /// Asks the owner to share at its next push or pop. The request stays until it is met.
     ///
     /// Any thread; wait-free.
