@@ -29,6 +29,8 @@ struct Arguments {
 enum Verb {
     /// Every file is formatted.
     Fmt,
+    /// Pages and comments follow the rules of prose in docs/style/Poach, as vale reads them.
+    Prose(verb::prose::Options),
     /// Clippy reports nothing, and the invariants of ARCHITECTURE.md hold.
     Lint,
     /// The documentation builds without warnings, no page has a broken link, and API pages have
@@ -124,6 +126,7 @@ enum Verb {
 fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Fmt => verb::fmt::run(),
+        Verb::Prose(options) => verb::prose::run(&options),
         Verb::Lint => verb::lint::run(),
         Verb::Docs(options) => verb::docs::run(&options),
         Verb::Dependencies => verb::dependencies::run(),

@@ -25,6 +25,7 @@ pub(crate) mod miri;
 pub(crate) mod mpi;
 pub(crate) mod mutate;
 pub(crate) mod oldest;
+pub(crate) mod prose;
 pub(crate) mod publish;
 pub(crate) mod python;
 pub(crate) mod rayon_bench;
