@@ -21,7 +21,7 @@ mod table;
 use table::{Mutant, mutants};
 
 /// What several queues use, and finds itself at the root of their crate.
-const SHARED: [&str; 10] = [
+const SHARED: [&str; 9] = [
     "deque/src/handles.rs",
     "deque/src/ours/pacing.rs",
     "deque/src/papers/lap.rs",
@@ -30,7 +30,6 @@ const SHARED: [&str; 10] = [
     "deque/src/papers/owner_line.rs",
     "deque/src/ring",
     "memory/src/processor.rs",
-    "pool/src/extent.rs",
     "pool/src/registry.rs",
 ];
 
@@ -77,8 +76,8 @@ fn copy(crates: &Path, source: &Path, out: &Path, all: &[&Mutant]) -> usize {
         let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("a source").file_name();
         return entries.map(|entry| copy(crates, &source.join(name(entry)), out, all)).sum();
     }
-    let of_file: Vec<(usize, &Mutant)> =
-        all.iter().copied().enumerate().filter(|(_, it)| Path::new(it.file) == source).collect();
+    let of_file = all.iter().filter(|it| Path::new(it.file) == source);
+    let of_file: Vec<(String, &Mutant)> = of_file.map(|it| (numbers(it, all), *it)).collect();
     let text =
         fs::read_to_string(&from).unwrap_or_else(|error| panic!("{}: {error}", from.display()));
     fs::create_dir_all(to.parent().expect("a file in a folder")).expect("the output folder");
@@ -87,6 +86,19 @@ fn copy(crates: &Path, source: &Path, out: &Path, all: &[&Mutant]) -> usize {
     let text = text.replace("cfg(all(test", "cfg(all(any()");
     fs::write(to, text).expect("the output folder can be written");
     of_file.len()
+}
+
+/// The numbers of the mutants that have this one's mistake, as a pattern.
+fn numbers(mutant: &Mutant, all: &[&Mutant]) -> String {
+    let has = |other: &Mutant| match other.besides {
+        Some(name) if name == mutant.name => {
+            assert_ne!(other.file, mutant.file, "two choices are never one within the other");
+            true
+        }
+        _ => other.name == mutant.name,
+    };
+    let numbers = all.iter().enumerate().filter(|(_, other)| has(other));
+    numbers.map(|(number, _)| number.to_string()).collect::<Vec<_>>().join(" | ")
 }
 
 /// The text with each comment on one line: how comments are wrapped changes no mutant.
@@ -109,14 +121,14 @@ fn unwrapped(text: &str) -> String {
 }
 
 /// The text in which each function that is changed chooses among its bodies.
-fn weave(text: &str, of_file: &[(usize, &Mutant)]) -> String {
+fn weave(text: &str, of_file: &[(String, &Mutant)]) -> String {
     if of_file.is_empty() {
         return text.to_owned();
     }
     let mut bodies = Vec::new();
     find_bodies(TokenStream::from_str(text).expect("the source is Rust"), &mut bodies);
     let mut arms: Vec<(Range<usize>, String)> = Vec::new();
-    for &(number, mutant) in of_file {
+    for (numbers, mutant) in of_file {
         let Mutant { name, file, .. } = mutant;
         let (was, is) = (&unwrapped(mutant.was)[..], &unwrapped(mutant.is)[..]);
         let found: Vec<usize> = text.match_indices(was).map(|(at, _)| at).collect();
@@ -136,7 +148,7 @@ fn weave(text: &str, of_file: &[(usize, &Mutant)]) -> String {
         let body = within.max_by_key(|it| it.len());
         let body = body.unwrap_or_else(|| panic!("the mutant {name} changes no function's body"));
         let before = &text[body.start..edit.start];
-        let arm = format!("{number} => {before}{is}{}\n", &text[edit.end..body.end]);
+        let arm = format!("{numbers} => {before}{is}{}\n", &text[edit.end..body.end]);
         match arms.iter_mut().find(|(range, _)| range == body) {
             Some((_, there)) => there.push_str(&arm),
             None => arms.push((body.clone(), arm)),

@@ -16,12 +16,6 @@ use super::any::{AnyConsumer, AnyPool};
 use super::shared::{FEW, put};
 use poach_check::{Kind, Threads, fail};
 
-/// How many traversals the looker makes, of how many consumers that are moving tasks.
-pub type Traversals = fn(usize) -> usize;
-
-/// As many as the policy makes.
-pub const ENOUGH: Traversals = |moving| 2 * moving + 2;
-
 /// Takes a task of pool `from`, if there is one.
 fn take(consumer: &mut AnyConsumer, from: usize) -> Option<u32> {
     if consumer.number() == from { consumer.consume() } else { consumer.steal(from) }
@@ -30,8 +24,8 @@ fn take(consumer: &mut AnyConsumer, from: usize) -> Option<u32> {
 /// Keeps what threads leave to the end, so that no thread's end drops it.
 type Kept<T> = Rc<RefCell<Vec<T>>>;
 
-fn look(mut looker: Taker<u32, AnyPool>, traversals: Traversals, kept: &Kept<Taker<u32, AnyPool>>) {
-    if looker.check_empty_by(traversals) {
+fn look(mut looker: Taker<u32, AnyPool>, kept: &Kept<Taker<u32, AnyPool>>) {
+    if looker.check_empty() {
         fail(Kind::FalseEmpty, "the pool is said to be empty, and never was");
     }
     kept.borrow_mut().push(looker);
@@ -40,31 +34,28 @@ fn look(mut looker: Taker<u32, AnyPool>, traversals: Traversals, kept: &Kept<Tak
 /// Two consumers beside the looker: each puts a task into a pool that the looker has passed,
 /// perhaps, and takes one from a pool that it has not reached.
 ///
-/// A looker that goes by twice is deceived by both: by the first in its first round, by the second
-/// in its second.
+/// A looker that goes by twice and hears of no announcement is deceived by both: by the first in
+/// its first round, by the second in its second.
 ///
 /// # Panics
 ///
 /// When the pool cannot be made.
-pub fn pass<P: Mechanism<u32> + 'static>(
-    make: impl Fn() -> Option<P>,
-    traversals: Traversals,
-) -> impl Fn(&mut Threads)
+pub fn pass<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| set_up_pass(threads, AnyPool::of(make()), traversals)
+    move |threads| set_up_pass(threads, AnyPool::of(make()))
 }
 
-fn set_up_pass(threads: &mut Threads, pools: Arc<AnyPool>, traversals: Traversals) {
+fn set_up_pass(threads: &mut Threads, pools: Arc<AnyPool>) {
     let looker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
     let consumers = [(); 2].map(|()| pools.consumer().expect(FEW));
     let [mut zero, mut one, mut two] = [(); 3].map(|()| pools.producer().expect(FEW));
     put(&mut two, 2, 1);
     let (lookers, others) = (Kept::default(), Kept::default());
     let keep_looker = Rc::clone(&lookers);
-    threads.spawn("looker", move || look(looker, traversals, &keep_looker));
+    threads.spawn("looker", move || look(looker, &keep_looker));
     // Each takes from its own pool, where a bag begins its search, too.
     let [mut second, mut first] = consumers;
     let keep = Rc::clone(&others);
@@ -139,18 +130,15 @@ fn set_up_announcements(threads: &mut Threads, pools: Arc<AnyPool>) {
 /// # Panics
 ///
 /// As [`pass`].
-pub fn behind<P: Mechanism<u32> + 'static>(
-    make: impl Fn() -> Option<P>,
-    traversals: Traversals,
-) -> impl Fn(&mut Threads)
+pub fn behind<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    move |threads| set_up_behind(threads, AnyPool::of(make()), traversals)
+    move |threads| set_up_behind(threads, AnyPool::of(make()))
 }
 
-fn set_up_behind(threads: &mut Threads, pools: Arc<AnyPool>, traversals: Traversals) {
+fn set_up_behind(threads: &mut Threads, pools: Arc<AnyPool>) {
     use poach_memory::{Memory, Ordering, Word};
     let looker = Taker::at(&pools, Policy::default(), 0).expect(FEW);
     let mut consumer = pools.consumer().expect(FEW);
@@ -161,7 +149,7 @@ fn set_up_behind(threads: &mut Threads, pools: Arc<AnyPool>, traversals: Travers
     let (keep_looker, keep, keep_producers) =
         (Rc::clone(&lookers), Rc::clone(&consumers), Rc::clone(&producers));
     let said = Rc::clone(&puts);
-    threads.spawn("looker", move || look(looker, traversals, &keep_looker));
+    threads.spawn("looker", move || look(looker, &keep_looker));
     threads.spawn("consumer", move || {
         put(&mut first, 0, 2);
         for turn in 0..3 {

@@ -12,7 +12,7 @@ use poach_pool::baselines::WsLifo;
 use poach_pool::baselines::WsMsq;
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-use super::emptiness::{ENOUGH, announcements, pass};
+use super::emptiness::{announcements, pass};
 use super::scenario::{Deque, Scenario, Subject, model};
 use super::shared::{chunks_again, consumer_goes, producer_goes};
 use super::stack::Exposes;
@@ -187,7 +187,7 @@ fn run_pool(play: Play, algorithm: Algorithm, policy: Policy, config: &Config) -
         ($n:ident, $make:expr) => {{
             let made = |$n: usize| $make;
             match play {
-                Play::Emptiness => explore(config, &pass(|| made(4), ENOUGH)),
+                Play::Emptiness => explore(config, &pass(|| made(4))),
                 Play::Again => explore(config, &chunks_again(|| made(1))),
                 Play::ConsumerGoes => explore(config, &consumer_goes(|| made(2))),
                 Play::ProducerGoes => explore(config, &producer_goes(|| made(2))),

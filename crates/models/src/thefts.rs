@@ -6,7 +6,7 @@
 //! there. Consumer `n` is the model's thread `n`, as [`Displacing`](poach_check::Displacing) wants
 //! it.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -203,6 +203,114 @@ fn set_up_robbed_in_window(threads: &mut Threads, stage: Stage) {
     stage.taker(threads, "thief", thief, &[0]);
     stage.taker(threads, "robber", robber, &[1]);
     stage.end(threads, 3);
+}
+
+/// A task comes while a thief is in its window; the owner may see it and the thief may not.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn late_task<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| set_up_late_task(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_late_task(threads: &mut Threads, stage: Stage) {
+    let [mut owner, thief] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=2).for_each(|task| put(&mut producer, 0, task));
+    stage.takes(&mut owner, 0);
+    stage.taker(threads, "owner", owner, &[0, 0]);
+    stage.taker(threads, "thief", thief, &[0, 1]);
+    stage.putter(threads, "producer", producer, &[3]);
+    stage.end(threads, 3);
+}
+
+/// A second thief robs the first in its window, while the owner takes and a task comes.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn robbed_and_fed<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| set_up_robbed_and_fed(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_robbed_and_fed(threads: &mut Threads, stage: Stage) {
+    let [owner, first, second] = stage.consumers();
+    let [mut producer] = stage.producers();
+    put(&mut producer, 0, 1);
+    stage.taker(threads, "owner", owner, &[0]);
+    stage.taker(threads, "thief", first, &[0]);
+    stage.taker(threads, "robber", second, &[1]);
+    stage.putter(threads, "producer", producer, &[2]);
+    stage.end(threads, 2);
+}
+
+/// A thief reads how much of a chunk is taken in one life of it, and steals it in another. In
+/// chunks of two.
+///
+/// The thief reads that one task of two is taken. The owner takes the second, and with it ends the
+/// chunk; the producer begins it again, for the same owner, which is about to publish its first
+/// task. The thief steals. A robber steals from the thief, has that task and another that comes,
+/// and is done. Now the owner publishes: as much is taken as the thief read in the other life, so
+/// that it need not look again where it should (SALSA's line 125), and has the robber's second
+/// task.
+///
+/// # Panics
+///
+/// As [`fed_by_two`].
+pub fn oversleeps<P: Mechanism<u32> + 'static>(
+    make: impl Fn() -> Option<P>,
+) -> impl Fn(&mut Threads)
+where
+    P::Producer: 'static,
+    P::Consumer: 'static,
+{
+    move |threads| set_up_oversleeps(threads, Stage::new(AnyPool::of(make())))
+}
+
+fn set_up_oversleeps(threads: &mut Threads, stage: Stage) {
+    let [mut owner, thief, mut robber] = stage.consumers();
+    let [mut producer] = stage.producers();
+    (1..=2).for_each(|task| put(&mut producer, 0, task));
+    stage.takes(&mut owner, 0);
+    // First, so that it soon sleeps.
+    stage.taker(threads, "thief", thief, &[0]);
+    let (taken, consumers) = (Rc::clone(&stage.taken), Rc::clone(&stage.consumers));
+    let keep = Rc::clone(&stage.producers);
+    threads.spawn("owner", move || {
+        let first = take(&mut owner, 0);
+        put(&mut producer, 0, 3);
+        keep.borrow_mut().push(producer);
+        let second = take(&mut owner, 0);
+        taken.borrow_mut().extend(first.into_iter().chain(second).map(u64::from));
+        consumers.borrow_mut().push(owner);
+    });
+    let (taken, consumers) = (Rc::clone(&stage.taken), Rc::clone(&stage.consumers));
+    let producers = Rc::clone(&stage.producers);
+    let most = Rc::new(Cell::new(3));
+    let one_more = Rc::clone(&most);
+    threads.spawn("robber", move || {
+        let first = take(&mut robber, 1);
+        // Without both this is none of the executions that are asked about.
+        if let (Some(_), Some(producer)) = (first, producers.borrow_mut().first_mut()) {
+            put(producer, 0, 4);
+            one_more.set(4);
+        }
+        let second = take(&mut robber, 2);
+        taken.borrow_mut().extend(first.into_iter().chain(second).map(u64::from));
+        consumers.borrow_mut().push(robber);
+    });
+    threads.finally(move || stage.check(most.get()));
 }
 
 /// The kernel refuses a thief's visit for a while, and the thief, in its window, is robbed of the

@@ -1,28 +1,6 @@
 //! What safe code cannot write. Each program stands beside a twin that differs in what the error is
 //! about, and compiles.
 
-/// Checks of one's own: a pool trusts them.
-///
-/// ```compile_fail,E0200
-/// use poach_pool::salsa::Checks;
-///
-/// struct Mine;
-/// impl Checks for Mine {
-///     const SECOND_LOOK: bool = false;
-/// }
-/// ```
-///
-/// ```
-/// use poach_pool::salsa::Checks;
-///
-/// struct Mine;
-/// // SAFETY: none; only for tasks that may be taken twice.
-/// unsafe impl Checks for Mine {
-///     const SECOND_LOOK: bool = false;
-/// }
-/// ```
-pub struct MyChecks;
-
 /// Tasks that may not go to another thread.
 ///
 /// ```compile_fail,E0277

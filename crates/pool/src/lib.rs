@@ -89,7 +89,6 @@
 pub mod baselines;
 #[cfg(doctest)]
 mod compile_fail;
-mod extent;
 pub mod mechanism;
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]

@@ -82,8 +82,8 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     fn is_held(&self, pool: usize) -> bool;
 
     /// A number that grows when a consumer comes or goes, a little later: a hint for access lists.
-    /// It never falls. It is another, at once, when [`pools`](Mechanism::pools) has changed,
-    /// even if that is what it was again.
+    /// It never falls. Where [`pools`](Mechanism::pools) can shrink it is another, at once, when that
+    /// has changed, even if it is what it was again.
     fn changes(&self) -> u64;
 
     /// A number of announcements by the consumer of `pool`. It never falls. It is odd while that

@@ -68,14 +68,9 @@
 //! as a future does. Where there is no memory for a list the pools are served and robbed in the
 //! order of their numbers.
 
-use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use poach_memory::{Memory, StoreLoad};
-
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
-use crate::registry::each;
-use crate::salsa::{Checks, Found, Salsa, SalsaConsumer};
 
 /// How far a pool is from a producer or consumer; only the order counts. Called with the handle's
 /// home (see [`Feeder::at`]) and the pool's number.
@@ -245,11 +240,11 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
 /// A consumer under a [`Policy`].
 #[derive(Debug)]
 pub struct Taker<T: Send, P: Mechanism<T>> {
-    end: P::Consumer,
+    pub(crate) end: P::Consumer,
     access: AccessList,
     home: usize,
     policy: Policy,
-    pools: Arc<P>,
+    pub(crate) pools: Arc<P>,
 }
 
 impl<T: Send, P: Mechanism<T>> Taker<T, P> {
@@ -290,7 +285,7 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     /// With the mechanism's `consume` and `steal`.
     #[cold]
     #[inline(never)]
-    fn look_further<R, A>(
+    pub(crate) fn look_further<R, A>(
         &mut self,
         place: &mut A,
         consume: impl Fn(&mut P::Consumer, &mut A) -> Option<R>,
@@ -322,13 +317,6 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     /// at each of the n pools twice, and twice more for each theft that is under way; once if n
     /// is 1.
     pub fn check_empty(&mut self) -> bool {
-        self.check_empty_by(|moving| 2 * moving + 2)
-    }
-
-    /// As [`check_empty`](Taker::check_empty), with as many traversals as `traversals` says for a
-    /// number of consumers that are moving tasks, but once if there is one pool. Fewer than `2 *
-    /// moving + 2` are wrong: models ask for them, to see the mistake caught.
-    pub fn check_empty_by(&mut self, traversals: impl Fn(usize) -> usize) -> bool {
         let pools = &*self.pools;
         // In this order, and the other way round at the end.
         let (changes, count) = (pools.changes(), pools.pools());
@@ -340,7 +328,7 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         }
         // Steps B, C and, where tasks are being moved, more of them; B alone where nobody else
         // takes.
-        let rounds = if count == 1 { 1 } else { traversals(moving) };
+        let rounds = if count == 1 { 1 } else { 2 * moving + 2 };
         for _ in 0..rounds {
             if !(0..count).all(|pool| self.end.is_empty(pool)) {
                 return false;
@@ -354,39 +342,5 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     /// How many atomic read-modify-writes the mechanism has done for this handle.
     pub fn exchanges(&self) -> u64 {
         self.end.exchanges()
-    }
-}
-
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Taker<T, Salsa<T, M, F, C>> {
-    /// As [`get`](Taker::get), of a task that may be large: it is where it lay, or at `place`, and
-    /// is to be read before anything else is done with this taker.
-    #[inline(always)]
-    pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
-        match self.end.find(place) {
-            Some(task) => Some(task),
-            None => self.look_further(place, SalsaConsumer::find, |end, place, from| {
-                end.find_in(from, place)
-            }),
-        }
-    }
-
-    /// Drops all tasks that there are, where they lie, and calls `dropped` before each. Asks no
-    /// distance, which is foreign code. If a task's drop panics the others are dropped while
-    /// that unwinds.
-    pub(crate) fn discard(&mut self, dropped: impl Fn()) {
-        let mut place = MaybeUninit::uninit();
-        each(|| {
-            // The place is lent again only where nothing lies there.
-            let mut task = self.end.find(&mut place);
-            if task.is_none() {
-                let mut pools = 0..self.pools.pools();
-                task = pools.find_map(|pool| self.end.find_in(pool, &mut place));
-            }
-            if task.is_none() {
-                return !self.check_empty();
-            }
-            dropped();
-            true
-        });
     }
 }

@@ -15,14 +15,14 @@ use poach_check::{
 };
 use poach_deque::ChaseLev;
 use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
-use poach_models::emptiness::{ENOUGH, announcements, pass};
+use poach_models::emptiness::{announcements, pass};
 use poach_models::plays::late_request_of;
 use poach_models::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
 use poach_models::stack::forks;
 use poach_models::taken::{Taken, Then, halves, singles};
 use poach_models::thefts::{
-    fed_by_two, head_returns, held_grows, list_grows, refilled, robbed_in_window, robbed_thief,
-    two_chunks,
+    fed_by_two, head_returns, held_grows, late_task, list_grows, oversleeps, refilled,
+    robbed_and_fed, robbed_in_window, robbed_thief, two_chunks,
 };
 use poach_models::{Algorithm, Deque, Policy, Scenario, Subject, model, spec};
 
@@ -126,7 +126,7 @@ where
     // A bag has no pools to steal from: its consumers all take from the one.
     let take = |thief: &mut dyn Consume<u32>| thief.steal(0).or_else(|| thief.consume());
     match scene {
-        Scene::Pass => explore(&config, &pass(|| make(4), ENOUGH)),
+        Scene::Pass => explore(&config, &pass(|| make(4))),
         Scene::Again => explore(&config, &chunks_again(|| make(1))),
         Scene::Goes => explore(&config, &consumer_goes(|| make(2))),
         Scene::Comes => explore(&config, &producer_goes(|| make(2))),
@@ -134,6 +134,9 @@ where
         Scene::FedByTwo => explore(&config, &fed_by_two(|| make(2))),
         Scene::RobbedThief => explore(&config, &robbed_thief(|| make(3))),
         Scene::RobbedInWindow => explore(&config, &robbed_in_window(|| make(3))),
+        Scene::LateTask => explore(&config, &late_task(|| make(4))),
+        Scene::RobbedAndFed => explore(&config, &robbed_and_fed(|| make(4))),
+        Scene::Oversleeps => explore(&config, &oversleeps(|| make(2))),
         Scene::Refilled => explore(&config, &refilled(|| make(2))),
         Scene::TwoChunks => explore(&config, &two_chunks(|| make(2))),
         Scene::HeadReturns => explore(&config, &head_returns(|| make(1))),
@@ -432,6 +435,7 @@ impl Caught {
                     if text.contains("assertion"));
             }
             Caught::NeverSteals => return report.verdict == Verdict::Clean && !report.stolen,
+            Caught::Nothing => return report.coverage().is_some(),
             Caught::Twice => Kind::Duplicate,
             Caught::Lost => Kind::Lost,
             Caught::Invented => Kind::Invented,
@@ -460,7 +464,8 @@ impl Mutant {
         CHOSEN.set(number.expect("it is in the table"));
         // Its search ends where it is caught, so that it may go further than that of the original.
         let machine = self.scene.machine();
-        let config = Config { max_executions: machine.max_executions.max(MOST), ..machine };
+        let most = if self.caught == Caught::Nothing { 0 } else { MOST };
+        let config = Config { max_executions: machine.max_executions.max(most), ..machine };
         let report = self.queue.run()(self.scene, &self.scenario(), &config);
         CHOSEN.set(usize::MAX);
         report

@@ -29,6 +29,9 @@ impl Scene {
             | Scene::FedByTwo
             | Scene::RobbedThief
             | Scene::RobbedInWindow
+            | Scene::LateTask
+            | Scene::RobbedAndFed
+            | Scene::Oversleeps
             | Scene::Refilled
             | Scene::TwoChunks
             | Scene::HeadReturns
@@ -112,6 +115,10 @@ impl Scene {
         match self {
             Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],
             Scene::Skips => &[Coverage::Preemptions(4)],
+            Scene::LateTask => &[Coverage::Preemptions(3)],
+            // As far as the mistake that is found there, and a little further.
+            Scene::Oversleeps => &[Coverage::Preemptions(3), Coverage::Executions(500_000)],
+            Scene::RobbedAndFed => &[Coverage::Preemptions(3), Coverage::Executions(120_000)],
             Scene::RobbedThief => &[Coverage::Preemptions(1)],
             Scene::HeadReturns | Scene::RobbedInWindow => {
                 &[Coverage::Preemptions(3), Coverage::Executions(60_000)]

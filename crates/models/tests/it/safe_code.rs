@@ -133,12 +133,14 @@ fn pools_that_cannot_be_had() {
     assert!(!panics(|| explore(&config, &shared::consumer_goes(none))).is_empty());
     assert!(!panics(|| explore(&config, &shared::producer_goes(none))).is_empty());
     assert!(!panics(|| explore(&config, &emptiness::announcements(none))).is_empty());
-    let enough = emptiness::ENOUGH;
     for refused in [
-        panics(|| explore(&config, &emptiness::pass(none, enough))),
+        panics(|| explore(&config, &emptiness::pass(none))),
         panics(|| explore(&config, &thefts::fed_by_two(none))),
         panics(|| explore(&config, &thefts::robbed_thief(none))),
         panics(|| explore(&config, &thefts::robbed_in_window(none))),
+        panics(|| explore(&config, &thefts::late_task(none))),
+        panics(|| explore(&config, &thefts::robbed_and_fed(none))),
+        panics(|| explore(&config, &thefts::oversleeps(none))),
         panics(|| explore(&config, &thefts::refilled(none))),
         panics(|| explore(&config, &thefts::two_chunks(none))),
         panics(|| explore(&config, &thefts::head_returns(none))),
@@ -148,7 +150,7 @@ fn pools_that_cannot_be_had() {
         assert!(!refused.is_empty());
     }
     drop(thefts::refused(|_: Arc<SimulatedWord>| none()));
-    assert!(!panics(|| explore(&config, &emptiness::behind(none, |_| 0))).is_empty());
+    assert!(!panics(|| explore(&config, &emptiness::behind(none))).is_empty());
     let few = Config { max_executions: 3, ..Config::bounded(1, true) };
     let pushes = Scenario { capacity: 1, ..scenario };
     let config = few.clone().against(Spec::Fifo);

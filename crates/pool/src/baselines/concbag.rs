@@ -22,19 +22,18 @@
 //! only if slot k + 1 was not full; **it must be looked at before the take**, as in the paper:
 //! afterwards a task may have come, and nobody would hear that there was none.
 //!
-//! *Lists that were left* are not looked at any more once they are empty and no later one is in use
-//! (`extent.rs`): a producer opens its list before it puts, so that whoever reads that there are
-//! fewer lists has seen this one without tasks, at that instant.
+//! *Lists that were left* go to the next producers, and are looked at for ever. A producer's list
+//! counts before it puts, so that whoever reads that there are fewer lists has seen this one
+//! without tasks, at that instant.
 
 use core::fmt;
 use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use poach_memory::{CachePadded, Cell, Full, Machine, Memory, Ordering, Pointer, Word};
+use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Pointer, Word};
 
 use super::hazard::{Domain, Hazards, Retention};
-use crate::extent::Extent;
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Entries, each, try_box};
 
@@ -132,9 +131,7 @@ type Announced<M> = CachePadded<<M as Memory>::Word>;
 
 struct Core<T: Send, M: Memory> {
     lists: Entries<List<T, M>, M>,
-    open_lists: Extent<M, Full>,
     consumers: Entries<Announced<M>, M>,
-    open_consumers: Extent<M, Full>,
     // After the lists, which hold what is not retired.
     domain: Domain<Chunk<T, M>, M>,
     length: usize,
@@ -167,9 +164,7 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
         consumers.prepare(|_| Some(CachePadded::new(M::Word::new(0))))?;
         let core = Core {
             lists: Entries::new(),
-            open_lists: Extent::new(Full),
             consumers,
-            open_consumers: Extent::new(Full),
             domain: Domain::new(retention),
             length: chunk_length,
         };
@@ -179,9 +174,7 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
 
 impl<T: Send, M: Memory> fmt::Debug for ConcBag<T, M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ConcBag")
-            .field("lists", &self.core.open_lists.count())
-            .finish_non_exhaustive()
+        f.debug_struct("ConcBag").field("lists", &self.core.lists.len()).finish_non_exhaustive()
     }
 }
 
@@ -203,7 +196,6 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
         let Some((number, list)) = core.lists.claim(MOST_HANDLES, |_| List::new(length)) else {
             return Err(no_entry(core.lists.len()));
         };
-        core.open_lists.open(number);
         // Relaxed: the entry's Acquire has made the last producer's stores visible.
         let chunk = list.last.load(Ordering::Relaxed);
         let filled = list.filled.load(Ordering::Relaxed) as usize;
@@ -221,13 +213,12 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
             return Err(NoHandle::OutOfMemory);
         };
         let announced = (NonNull::from(announced), announced.load(Ordering::Relaxed));
-        core.open_consumers.open(number);
         let search = Search { hazards, place: (0, 0, 0), announced, exchanges: 0 };
         Ok(BagConsumer { search, number, core })
     }
 
     fn pools(&self) -> usize {
-        self.core.open_consumers.count()
+        self.core.consumers.len()
     }
 
     fn is_held(&self, pool: usize) -> bool {
@@ -235,9 +226,7 @@ impl<T: Send, M: Memory> Mechanism<T> for ConcBag<T, M> {
     }
 
     fn changes(&self) -> u64 {
-        let Core { consumers, open_consumers, open_lists, .. } = &*self.core;
-        let opened = open_consumers.version().wrapping_add(open_lists.version());
-        consumers.changes().wrapping_add(opened)
+        self.core.consumers.changes()
     }
 
     fn announced(&self, pool: usize) -> u64 {
@@ -350,17 +339,6 @@ impl<T: Send, M: Memory> Core<T, M> {
             None => chunk.next.load(Ordering::Acquire).is_null(),
         }
     }
-
-    /// Closes lists that nobody uses, if it is the last that nobody has.
-    fn close_unused_lists(&self, hazards: &Hazards<Chunk<T, M>, M>) {
-        let last = self.open_lists.count() - 1;
-        if last > 0 && !self.lists.is_held(last) {
-            self.open_lists.close_unused(|list| {
-                self.lists.is_held(list)
-                    || self.lists.get(list).is_none_or(|list| !Self::is_empty(list, hazards))
-            });
-        }
-    }
 }
 
 impl<T: Send, M: Memory> Search<T, M> {
@@ -436,7 +414,8 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
 
     fn consume(&mut self) -> Option<T> {
         let Self { search, core, .. } = self;
-        let lists = core.open_lists.count();
+        // At least one, which need not be there.
+        let lists = core.lists.len().max(1);
         let mut producer = self.number;
         if producer >= lists {
             producer %= lists;
@@ -465,12 +444,7 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
             return true;
         }
         let Self { search: Search { hazards, .. }, core, .. } = self;
-        let mut lists = (0..core.open_lists.count()).filter_map(|list| core.lists.get(list));
-        let empty = lists.all(|list| Core::is_empty(list, hazards));
-        if empty {
-            // The tasks that producers left there have been taken.
-            core.close_unused_lists(hazards);
-        }
+        let empty = core.lists.iter().all(|list| Core::is_empty(list, hazards));
         hazards.clear();
         empty
     }
@@ -483,8 +457,6 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
 impl<T: Send, M: Memory> Drop for BagConsumer<T, M> {
     fn drop(&mut self) {
         self.core.consumers.release(self.number);
-        let consumers = &self.core.consumers;
-        self.core.open_consumers.close_unused(|number| consumers.is_held(number));
         self.core.domain.release(&self.search.hazards);
     }
 }

@@ -5,19 +5,16 @@
 //! another's. [`MsQueue`](crate::baselines::ws_msq) and [`Stack`](crate::baselines::ws_lifo) are
 //! the two; this is what they have in common.
 //!
-//! *Pools that were left* are robbed by all, and not looked at any more once they are empty and no
-//! later one is in use ([`extent`](crate::extent)). A put may be about to go there meanwhile: each
-//! put looks, after it has linked its task, whether the pool is open, behind the cheap end of an
-//! asymmetric fence. A producer looks who is there once in [`TURN`] puts.
+//! *Pools that were left* are robbed by all, and go to the next consumers. A producer looks who is
+//! there once in [`TURN`] puts.
 
 use core::fmt;
 use core::ptr::NonNull;
 use std::sync::Arc;
 
-use poach_memory::{Asymmetric, CachePadded, Memory, Ordering, Word};
+use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 use super::hazard::{Domain, Hazards, Retention};
-use crate::extent::Extent;
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Entries, try_box};
 
@@ -71,7 +68,6 @@ struct Pool<Q, M: Memory> {
 
 struct Core<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     pools: Entries<Pool<Q, M>, M>,
-    extent: Extent<M, Asymmetric<M>>,
     producers: Entries<(), M>,
     // After the pools: dropping them frees their own nodes, dropping this the retired ones.
     domain: Domain<Q::Node, M>,
@@ -94,15 +90,6 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Core<T, M, Q> {
             own.announced.store(*announced, Ordering::Release);
         })
     }
-
-    /// Closes pools that nobody uses.
-    #[cold]
-    fn close_unused(&self, hazards: &Hazards<Q::Node, M>) {
-        self.extent.close_unused(|pool| {
-            self.pools.is_held(pool)
-                || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))
-        });
-    }
 }
 
 /// Pools that are shared queues.
@@ -121,9 +108,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
     pub fn with_retention(retention: Retention) -> Option<Self> {
         let pools = Entries::new();
         pools.prepare(|_| Self::pool())?;
-        let extent = Extent::new(Asymmetric::new());
         let domain = Domain::new(retention);
-        let core = Core { pools, extent, producers: Entries::new(), domain };
+        let core = Core { pools, producers: Entries::new(), domain };
         Some(SharedQueues { core: Arc::new(core) })
     }
 
@@ -135,7 +121,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> fmt::Debug for SharedQueues<T, M, Q> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SharedQueues")
-            .field("pools", &self.core.extent.count())
+            .field("pools", &self.core.pools.len())
             .finish_non_exhaustive()
     }
 }
@@ -175,12 +161,11 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
             return Err(NoHandle::OutOfMemory);
         };
         let own = NonNull::from(pool);
-        core.extent.open(number);
         Ok(QueueConsumer { hazards, own, number, announced, exchanges: 0, core })
     }
 
     fn pools(&self) -> usize {
-        self.core.extent.count()
+        self.core.pools.len()
     }
 
     fn is_held(&self, pool: usize) -> bool {
@@ -188,7 +173,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
     }
 
     fn changes(&self) -> u64 {
-        self.core.pools.changes().wrapping_add(self.core.extent.version())
+        self.core.pools.changes()
     }
 
     fn announced(&self, pool: usize) -> u64 {
@@ -232,7 +217,6 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         let Some(shared) = self.core.pools.get(pool) else { return Err(task) };
         let node = try_box(Q::node(task)).map_err(|node| Q::into_task(Box::new(node)))?;
         shared.queue.push(&self.hazards, node);
-        self.core.extent.open(pool);
         Ok(())
     }
 }
@@ -285,13 +269,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
     }
 
     fn is_empty(&mut self, pool: usize) -> bool {
-        let core = &*self.core;
-        let empty = core.pools.get(pool).is_none_or(|pool| pool.queue.is_empty(&self.hazards));
-        if empty && pool > 0 && pool + 1 == core.extent.count() && !core.pools.is_held(pool) {
-            // What its consumer left there has been taken by others.
-            core.close_unused(&self.hazards);
-        }
-        empty
+        self.core.pools.get(pool).is_none_or(|pool| pool.queue.is_empty(&self.hazards))
     }
 
     fn exchanges(&self) -> u64 {
@@ -302,7 +280,6 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Consume<T> for QueueConsumer<T, M
 impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueConsumer<T, M, Q> {
     fn drop(&mut self) {
         self.core.pools.release(self.number);
-        self.core.close_unused(&self.hazards);
         self.core.domain.release(&self.hazards);
     }
 }

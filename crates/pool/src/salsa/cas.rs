@@ -33,7 +33,7 @@ impl<T: Send, M: Memory> SalsaCas<T, M> {
     /// If `chunk_length` is 0.
     pub fn new(chunk_length: usize) -> Option<Self> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
-        Some(SalsaCas { core: Arc::new(Core::new(chunk_length, true, Box::new(|_| Full))?) })
+        Some(SalsaCas { core: Arc::new(Core::new(chunk_length, Box::new(|_| Full))?) })
     }
 }
 

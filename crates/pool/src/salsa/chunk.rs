@@ -55,11 +55,6 @@ impl Term {
         Term::of(owner as u64, source as u64, self.next_tag())
     }
 
-    /// The same, with the tag of an earlier term: the mistake that the tag is there to prevent.
-    pub(super) fn with_tag_of(self, earlier: Term) -> Term {
-        Term::of(self.owner() as u64, self.source() as u64, earlier.0 >> (2 * ID_BITS))
-    }
-
     /// The same term, which counts by its owner's word from now on.
     pub(super) fn settled(self) -> Term {
         Term(self.0 & !(NOBODY << ID_BITS) | (self.0 & NOBODY) << ID_BITS)

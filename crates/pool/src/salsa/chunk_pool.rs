@@ -102,7 +102,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         // fence below orders the end before the scan.
         while let Err(now) = chunk.term().compare_exchange(
             term.0,
-            self.retagged(term, term.ended()).0,
+            term.ended().0,
             Ordering::Release,
             Ordering::Relaxed,
         ) {

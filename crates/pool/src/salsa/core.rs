@@ -6,11 +6,11 @@ use core::mem::MaybeUninit;
 use core::ptr::{self, NonNull};
 use std::sync::Arc;
 
-use poach_memory::{CachePadded, Cell, Full, Memory, Ordering, Pointer, Word};
+use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
 
 use super::chunk::{Chunk, MOST_CONSUMERS, Slot, Term};
+use super::extent::Extent;
 use super::list::{Fifo, Held};
-use crate::extent::Extent;
 use crate::mechanism::{NoHandle, Produce};
 use crate::registry::{Entries, MOST, Registry, try_box};
 
@@ -142,11 +142,9 @@ pub(super) struct Core<T, M: Memory, F> {
     pub(super) producers: Entries<ProducerRecord<T, M>, M>,
     pub(super) chunks: Registry<Chunk<T, M>, M>,
     /// How many pools there are that may hold tasks.
-    pub(super) extent: Extent<M, Full>,
+    pub(super) extent: Extent<M>,
     chunk_length: usize,
     chunk_limit: usize,
-    /// [`Checks::TAG`](super::Checks::TAG).
-    tags: bool,
     /// Makes the policy of a consumer's entry.
     fences: Fences<F>,
 }
@@ -162,15 +160,14 @@ impl<T, M: Memory, F> fmt::Debug for Core<T, M, F> {
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     /// `None` where there is no memory.
-    pub(super) fn new(chunk_length: usize, tags: bool, fences: Fences<F>) -> Option<Self> {
+    pub(super) fn new(chunk_length: usize, fences: Fences<F>) -> Option<Self> {
         let core = Core {
             consumers: Entries::new(),
             producers: Entries::new(),
             chunks: Registry::new(),
-            extent: Extent::new(Full),
+            extent: Extent::new(),
             chunk_length,
             chunk_limit: MOST,
-            tags,
             fences,
         };
         let make = |number| ConsumerRecord::new((core.fences)(number));
@@ -229,11 +226,6 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
                     .get(pool)
                     .is_none_or(|record| record.chunks().any(|chunk| chunk.is_owned_by(pool)))
         });
-    }
-
-    /// `new`, under its own tag, or in a model without tags under the tag of `old`.
-    pub(super) fn retagged(&self, old: Term, new: Term) -> Term {
-        if self.tags { new } else { new.with_tag_of(old) }
     }
 
     pub(super) fn is_empty(&self, pool: usize) -> bool {
@@ -413,7 +405,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         }
         // Relaxed: the chunk is this producer's alone until the store below.
         let old = Term(chunk.term().load(Ordering::Relaxed));
-        let term = core.retagged(old, old.next(pool, pool));
+        let term = old.next(pool, pool);
         chunk.filled_here();
         // Release: who sees the new term sees the chunk reset.
         chunk.term().store(term.0, Ordering::Release);

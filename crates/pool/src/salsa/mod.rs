@@ -86,8 +86,7 @@
 //!    the chunk from another life, so that no model finds an execution which goes wrong without the
 //!    tag alone. It stays: it lets each step above be argued within one term, and where a thief's
 //!    hazard pointer comes too late it is what stops the thief. **Without either** a task is taken
-//!    twice: the model finds it (`tests/it/model_tso.rs`), and so do real threads that are stopped
-//!    at the right places (`tests/it/stress_stalls.rs`).
+//!    twice: a model finds it (`salsa-oversleeps-untagged` among the mutants).
 //! 6. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
@@ -121,16 +120,15 @@
 //! not yet returned is that consumer's; if it stalls for ever, so does that one task.
 
 mod cas;
-mod checks;
 mod chunk;
 mod chunk_pool;
 mod core;
+mod extent;
 mod found;
 mod list;
 mod steal;
 
 use ::core::fmt;
-use ::core::marker::PhantomData;
 use ::core::mem::MaybeUninit;
 use ::core::ptr;
 use std::sync::Arc;
@@ -138,7 +136,6 @@ use std::sync::Arc;
 use poach_memory::{Asymmetric, Machine, Memory, Ordering, StoreLoad, Word};
 
 pub use self::cas::{SalsaCas, SalsaCasConsumer};
-pub use self::checks::{Checks, EveryCheck};
 #[cfg(test)]
 pub(crate) use self::chunk::MOST_CONSUMERS;
 use self::chunk::{Chunk, Slot, Term, found, moved};
@@ -152,19 +149,11 @@ use crate::mechanism::{Consume, Mechanism, NoHandle};
 ///
 /// A policy with a [`margin`](StoreLoad::margin) must be able to [`resolve`](StoreLoad::resolve): a
 /// thief waits until it can, for if it missed one of the owner's stores it would take a task twice.
-///
-/// `C` is for models that must see the algorithm fail: see [`Checks`].
-pub struct Salsa<
-    T: Send,
-    M: Memory = Machine,
-    F: StoreLoad<M> = Asymmetric<M>,
-    C: Checks = EveryCheck,
-> {
+pub struct Salsa<T: Send, M: Memory = Machine, F: StoreLoad<M> = Asymmetric<M>> {
     core: Arc<Core<T, M, F>>,
-    checks: PhantomData<fn() -> C>,
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M> + Default> Salsa<T, M, F> {
     /// Pools of chunks of `chunk_length` tasks; `None` where there is no memory.
     ///
     /// # Panics
@@ -175,7 +164,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default, C: Checks> Salsa<T, M, F, C>
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> Salsa<T, M, F> {
     /// Pools whose consumers' policies are made by `fences`, from the number of the entry. So a
     /// policy may know the processor that whoever gets that entry is bound to, as displacement
     /// must (section 6.1).
@@ -193,8 +182,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
             first.margin() == 0 || first.resolve(),
             "SALSA needs a fence policy that can make an owner's stores visible"
         );
-        let core = Arc::new(Core::new(chunk_length, C::TAG, Box::new(fences))?);
-        Some(Salsa { core, checks: PhantomData })
+        Some(Salsa { core: Arc::new(Core::new(chunk_length, Box::new(fences))?) })
     }
 
     /// About how many tasks there are: right when nobody puts or takes. Looks at every chunk.
@@ -214,15 +202,15 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Salsa<T, M, F, C> {
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for Salsa<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> fmt::Debug for Salsa<T, M, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.core.fmt(f)
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> Mechanism<T> for Salsa<T, M, F> {
     type Producer = SalsaProducer<T, M, F>;
-    type Consumer = SalsaConsumer<T, M, F, C>;
+    type Consumer = SalsaConsumer<T, M, F>;
 
     fn producer(self: &Arc<Self>) -> Result<Self::Producer, NoHandle> {
         self.core.producer()
@@ -244,7 +232,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
             turn: 0,
             exchanges: 0,
             core: Arc::clone(&self.core),
-            checks: PhantomData,
         })
     }
 
@@ -266,7 +253,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Mechanism<T> for Salsa<T, M
 }
 
 /// A consumer of [`Salsa`] pools.
-pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryCheck> {
+pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
     /// The chunk it works on (`currentNode`), under hazard pointer [`CURRENT`], or null. What is
     /// read of it for each task stands beside it, each in a field: as one value it would be
     /// copied, by way of the stack, for every task.
@@ -290,19 +277,18 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>, C: Checks = EveryC
     turn: usize,
     exchanges: u64,
     core: Arc<Core<T, M, F>>,
-    checks: PhantomData<fn() -> C>,
 }
 
 // SAFETY: the pointers lead into the registries that `core` keeps, whose content is `Sync`.
-unsafe impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Send for SalsaConsumer<T, M, F, C> {}
+unsafe impl<T: Send, M: Memory, F: StoreLoad<M>> Send for SalsaConsumer<T, M, F> {}
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> fmt::Debug for SalsaConsumer<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> fmt::Debug for SalsaConsumer<T, M, F> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SalsaConsumer").field("number", &self.number).finish_non_exhaustive()
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsumer<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> Consume<T> for SalsaConsumer<T, M, F> {
     fn number(&self) -> usize {
         self.number
     }
@@ -327,7 +313,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Consume<T> for SalsaConsume
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
     #[inline(always)]
     fn record(&self) -> &ConsumerRecord<T, M, F> {
         // SAFETY: the record lives in the registry that `core` keeps.
@@ -387,7 +373,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         let record = unsafe { record.as_ref() };
         // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
         // the old one nothing is read on the strength of it that `filled` did not make visible.
-        if C::FIRST_LOOK && term.load(Ordering::Relaxed) != mine {
+        if term.load(Ordering::Relaxed) != mine {
             return self.lost::<SEARCHING>(place);
         }
         let next = slot + 1;
@@ -430,7 +416,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        !C::SECOND_LOOK || term.load(Ordering::Relaxed) == mine
+        term.load(Ordering::Relaxed) == mine
     }
 
     /// Lines 87-88: the chunk was stolen before slot `next` was published.
@@ -556,7 +542,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
     }
 }
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> Drop for SalsaConsumer<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> Drop for SalsaConsumer<T, M, F> {
     fn drop(&mut self) {
         unprotect(self.record(), CURRENT);
         self.core.consumers.release(self.number);

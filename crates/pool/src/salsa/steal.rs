@@ -5,12 +5,12 @@ use core::ptr;
 
 use poach_memory::{Memory, Ordering, Pointer, StoreLoad, Word};
 
+use super::SalsaConsumer;
 use super::chunk::{Chunk, Term, moved};
 use super::core::{CURRENT, ConsumerRecord, Core, TARGET, is_protected, protect, unprotect};
 use super::found::Found;
-use super::{Checks, SalsaConsumer};
 
-impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
+impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
     /// The chunk to steal: the oldest with tasks but the one that the victim works on, or that one.
     /// The victim goes on undisturbed where there is another.
     fn choose(victim: &ConsumerRecord<T, M, F>, from: usize) -> Option<&Chunk<T, M>> {
@@ -39,7 +39,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         }
         // Pairs with the fence in `protect`.
         M::full();
-        !(C::LOOK_FOR_OWNER && is_protected(victim, chunk))
+        !is_protected(victim, chunk)
     }
 
     /// Lines 108-138. Leaves hazard pointer [`TARGET`] set. The task goes to `place`.
@@ -52,9 +52,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
         place: &mut MaybeUninit<T>,
     ) -> Option<Found<T>> {
         let chunk = Self::choose(victim, from)?;
-        if C::PROTECT_FIRST {
-            protect(self.record(), TARGET, chunk);
-        }
+        protect(self.record(), TARGET, chunk);
         // Acquire: what follows is read in this term or a later one.
         let old = Term(chunk.term().load(Ordering::Acquire));
         if old.owner() != from || from == self.number {
@@ -67,11 +65,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             return None;
         }
         let mine = chunk.make_taken(self.number)?;
-        if !C::PROTECT_FIRST {
-            protect(self.record(), TARGET, chunk);
-        }
         let stolen = old.next(self.number, old.source());
-        let stolen = if C::TAG { stolen } else { stolen.with_tag_of(old) };
         // Line 115: "make it stealable from my list".
         self.record().held.add(chunk, stolen)?;
         // Section 5.5: the victim's pool may become empty. To be made even again by `steal`.
@@ -106,7 +100,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>, C: Checks> SalsaConsumer<T, M, F, C> {
             // Point 4: `filled` was read before the term is looked at again.
             M::full();
             // Line 125.
-            if C::RECHECK && taken != before && chunk.term().load(Ordering::Relaxed) != stolen.0 {
+            if taken != before && chunk.term().load(Ordering::Relaxed) != stolen.0 {
                 return None;
             }
         }

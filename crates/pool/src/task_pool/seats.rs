@@ -10,12 +10,14 @@
 //! stays here while [`WINDOW`] others are given back is released: the pool's searches then no
 //! longer go that far.
 
+use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
 
 use crate::mechanism::{Mechanism as _, NoHandle};
 use crate::policy::{Policy, Taker};
-use crate::salsa::Salsa;
+use crate::registry::each;
+use crate::salsa::{Found, Salsa, SalsaConsumer};
 
 /// From this number of seats on a new consumer has none before its first get.
 const EAGER: usize = 64;
@@ -28,6 +30,40 @@ pub(crate) const OWNED: usize = 512;
 const WINDOW: u32 = 64;
 
 type Seat<T> = Taker<T, Salsa<T>>;
+
+impl<T: Send> Seat<T> {
+    /// As [`get`](Taker::get), of a task that may be large: it is where it lay, or at `place`, and
+    /// is to be read before anything else is done with this taker.
+    #[inline(always)]
+    pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
+        match self.end.find(place) {
+            Some(task) => Some(task),
+            None => self.look_further(place, SalsaConsumer::find, |end, place, from| {
+                end.find_in(from, place)
+            }),
+        }
+    }
+
+    /// Drops all tasks that there are, where they lie, and calls `dropped` before each. Asks no
+    /// distance, which is foreign code. If a task's drop panics the others are dropped while
+    /// that unwinds.
+    pub(crate) fn discard(&mut self, dropped: impl Fn()) {
+        let mut place = MaybeUninit::uninit();
+        each(|| {
+            // The place is lent again only where nothing lies there.
+            let mut task = self.end.find(&mut place);
+            if task.is_none() {
+                let mut pools = 0..self.pools.pools();
+                task = pools.find_map(|pool| self.end.find_in(pool, &mut place));
+            }
+            if task.is_none() {
+                return !self.check_empty();
+            }
+            dropped();
+            true
+        });
+    }
+}
 
 pub(crate) struct Seats<T: Send>(Mutex<Idle<T>>);
 

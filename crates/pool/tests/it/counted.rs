@@ -112,9 +112,6 @@ fn a_pool_is_open_while_it_has_a_consumer<P: Mechanism<u64>>(pools: P) {
 fn a_pool_is_closed_with_its_last_consumer() {
     a_pool_is_open_while_it_has_a_consumer(Salsa::<u64>::new(4).expect("memory"));
     a_pool_is_open_while_it_has_a_consumer(SalsaCas::<u64>::new(4).expect("memory"));
-    a_pool_is_open_while_it_has_a_consumer(ConcBag::<u64>::new(4).expect("memory"));
-    a_pool_is_open_while_it_has_a_consumer(WsMsq::<u64, Machine>::new().expect("memory"));
-    a_pool_is_open_while_it_has_a_consumer(WsLifo::<u64, Machine>::new().expect("memory"));
 }
 
 /// A thief takes a chunk's last task: the chunk is the thief's to fill.
@@ -219,23 +216,6 @@ fn a_pool_is_open_while_it_has_a_task<P: Mechanism<u64>>(pools: P) {
 fn a_pool_is_closed_by_who_finds_it_left_and_empty() {
     a_pool_is_open_while_it_has_a_task(Salsa::<u64>::new(1).expect("memory"));
     a_pool_is_open_while_it_has_a_task(SalsaCas::<u64>::new(1).expect("memory"));
-    a_pool_is_open_while_it_has_a_task(WsMsq::<u64, Machine>::new().expect("memory"));
-    a_pool_is_open_while_it_has_a_task(WsLifo::<u64, Machine>::new().expect("memory"));
-}
-
-#[test]
-fn a_list_is_closed_by_who_finds_it_left_and_empty() {
-    let bag = Arc::new(ConcBag::<u64>::new(1).expect("memory"));
-    let mut consumer = bag.consumer().expect("memory");
-    let _first = bag.producer().expect("memory");
-    let mut second = bag.producer().expect("memory");
-    put(&mut second, 1);
-    drop(second);
-    assert!(!consumer.is_empty(0));
-    assert!(format!("{bag:?}").contains("lists: 2"), "{bag:?}");
-    assert_eq!(consumer.consume(), Some(0));
-    assert!(consumer.is_empty(0));
-    assert!(format!("{bag:?}").contains("lists: 1"), "{bag:?}");
 }
 
 /// Claims handles up to the first that cannot be had: how many, and why.

@@ -10,7 +10,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_check::{Config, Kind, Threads, fail};
-use poach_models::emptiness::{ENOUGH, announcements, pass};
+use poach_models::emptiness::{announcements, pass};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
@@ -71,7 +71,7 @@ where
 
 #[test]
 fn salsa_is_not_said_to_be_empty() {
-    clean("salsa", 0, pass(|| salsa(4), ENOUGH));
+    clean("salsa", 0, pass(|| salsa(4)));
 }
 
 #[test]
@@ -81,7 +81,7 @@ fn what_has_gone_from_salsa_is_passed_over() {
 
 #[test]
 fn salsa_cas_is_not_said_to_be_empty() {
-    clean("salsa-cas", 0, pass(|| salsa_cas(4), ENOUGH));
+    clean("salsa-cas", 0, pass(|| salsa_cas(4)));
 }
 
 #[test]
@@ -93,7 +93,7 @@ fn what_has_gone_from_salsa_cas_is_passed_over() {
 
 #[test]
 fn chunks_of_one_are_not_said_to_be_empty() {
-    clean("salsa", 0, pass(|| salsa(1), ENOUGH));
+    clean("salsa", 0, pass(|| salsa(1)));
 }
 
 #[test]
@@ -103,7 +103,7 @@ fn chunks_of_one_that_have_gone_are_passed_over() {
 
 #[test]
 fn chunks_of_one_of_salsa_cas_are_not_said_to_be_empty() {
-    clean("salsa-cas", 0, pass(|| salsa_cas(1), ENOUGH));
+    clean("salsa-cas", 0, pass(|| salsa_cas(1)));
 }
 
 #[test]
@@ -117,18 +117,18 @@ fn chunks_of_one_of_salsa_cas_that_have_gone_are_passed_over() {
 #[test]
 fn a_bag_is_not_said_to_be_empty() {
     // A bag's consumers find all tasks: those of `pass_on` would take the last.
-    clean("conc-bag", 2, pass(|| conc_bag(2), ENOUGH));
-    clean("conc-bag, chunks of one", 2, pass(|| conc_bag(1), ENOUGH));
+    clean("conc-bag", 2, pass(|| conc_bag(2)));
+    clean("conc-bag, chunks of one", 2, pass(|| conc_bag(1)));
 }
 
 #[test]
 fn ws_msq_is_not_said_to_be_empty() {
-    clean("ws-msq", 2, pass(ws_msq, ENOUGH));
+    clean("ws-msq", 2, pass(ws_msq));
 }
 
 #[test]
 fn ws_lifo_is_not_said_to_be_empty() {
-    clean("ws-lifo", 2, pass(ws_lifo, ENOUGH));
+    clean("ws-lifo", 2, pass(ws_lifo));
 }
 
 /// In chunks that are not used up: one that begins another life may look for a moment as if it had
@@ -143,7 +143,7 @@ fn a_theft_is_heard_of() {
 #[test]
 fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
     let config = Config::c11().within(0, Config::c11().max_executions);
-    must_fail("salsa unheard", &config, pass(unheard(|| salsa(4)), ENOUGH));
+    must_fail("salsa unheard", &config, pass(unheard(|| salsa(4))));
     must_fail("salsa unheard", &config, pass_on(unheard(|| salsa(4))));
 }
 

@@ -18,7 +18,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use poach_check::{Config, Coverage, Kind, Threads, fail};
-use poach_models::emptiness::{ENOUGH, behind, pass};
+use poach_models::emptiness::{behind, pass};
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Policy, Taker};
 
@@ -78,9 +78,9 @@ where
     P::Producer: 'static,
     P::Consumer: 'static,
 {
-    clean(name, &bounded(4), pass(make, ENOUGH));
-    clean(name, &bounded(3), behind(make, ENOUGH));
-    must_fail(name, &bounded(2), pass(unheard(make), ENOUGH));
+    clean(name, &bounded(4), pass(make));
+    clean(name, &bounded(3), behind(make));
+    must_fail(name, &bounded(2), pass(unheard(make)));
 }
 
 #[test]

@@ -8,6 +8,7 @@ const OWNER: Mutant = Mutant {
     file: "deque/src/ours/biased/mod.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Biased,
     scene: Scene::Once,
     caught: Caught::Twice,

@@ -8,6 +8,7 @@ const HERE: Mutant = Mutant {
     file: "deque/src/papers/chase_lev.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::ChaseLev,
     scene: Scene::Drain,
     caught: Caught::Twice,

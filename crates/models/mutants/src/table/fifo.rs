@@ -8,6 +8,7 @@ const THIEF: Mutant = Mutant {
     file: "deque/src/ours/fifo/thief.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::ClosedFifo,
     scene: Scene::Once,
     caught: Caught::Twice,

@@ -9,6 +9,7 @@ const HERE: Mutant = Mutant {
     file: "pool/src/baselines/hazard.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::EagerBag,
     scene: Scene::Third,
     caught: Caught::Freed,

@@ -8,6 +8,7 @@ const LIFO: Mutant = Mutant {
     file: "deque/src/papers/idempotent/lifo.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::IdempotentLifo,
     scene: Scene::Mixed,
     caught: Caught::Lost,

@@ -8,6 +8,7 @@ const INJECTOR: Mutant = Mutant {
     file: "deque/src/ours/injector/mod.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Injector,
     scene: Scene::Injects,
     caught: Caught::Race,

@@ -35,6 +35,8 @@ pub struct Mutant {
     pub was: &'static str,
     /// What the mutant has in its place.
     pub is: &'static str,
+    /// Another mutant, of another file, whose mistake this one has besides.
+    pub besides: Option<&'static str>,
     /// The queue that shows it.
     pub queue: Queue,
     /// What the queue is made to do.
@@ -210,6 +212,12 @@ pub enum Scene {
     RobbedThief,
     /// A thief is robbed of a chunk before it knows what the owner has taken of it.
     RobbedInWindow,
+    /// A task comes while a thief is in its window, and the owner goes on.
+    LateTask,
+    /// A thief is robbed in its window, while the owner takes and a task comes.
+    RobbedAndFed,
+    /// A thief reads how much of a chunk is taken in one life of it, and steals it in another.
+    Oversleeps,
     /// The last task of a chunk is contested, and the chunk filled again.
     Refilled,
     /// A thief goes from one stolen chunk to another, and is robbed of one.
@@ -272,6 +280,9 @@ pub enum Caught {
     RequestLost,
     /// Nothing is wrong with any execution, but in none of them does a thief get a task.
     NeverSteals,
+    /// Nothing: another step does what this one is there for, as a mutant shows that has both
+    /// mistakes.
+    Nothing,
 }
 
 /// All of them.

@@ -8,6 +8,7 @@ const PRIVATE: Mutant = Mutant {
     file: "deque/src/papers/private.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Private,
     scene: Scene::Brief,
     caught: Caught::Order,

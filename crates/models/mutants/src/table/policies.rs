@@ -8,6 +8,7 @@ const HERE: Mutant = Mutant {
     file: "memory/src/order.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::FilledCl,
     scene: Scene::Four,
     caught: Caught::Twice,

@@ -9,13 +9,14 @@ const HERE: Mutant = Mutant {
     file: "pool/src/salsa/mod.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Salsa,
     scene: Scene::Pass,
     caught: Caught::FalseEmpty,
 };
 const POOL: Mutant = Mutant { file: "pool/src/salsa/chunk_pool.rs", scene: Scene::Again, ..HERE };
 const EXTENT: Mutant =
-    Mutant { file: "pool/src/extent.rs", scene: Scene::Goes, caught: Caught::Lost, ..HERE };
+    Mutant { file: "pool/src/salsa/extent.rs", scene: Scene::Goes, caught: Caught::Lost, ..HERE };
 
 pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
@@ -206,7 +207,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "salsa-opens-too-early",
         why: "a producer reads that a pool is open with its chunk's entry still in the store buffer",
-        was: "        self.fence.owner();
+        was: "        M::full();
         // Acquire, as in `count`.",
         is: "        // Acquire, as in `count`.",
         ..EXTENT
@@ -219,43 +220,23 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..EXTENT
     },
     Mutant {
-        name: "ws-msq-opens-nothing",
-        why: "a producer puts a task into a pool that is not looked at any more, and does not say so",
+        name: "ws-msq-looks-at-too-few",
+        why: "off by one: who asks whether the pool is empty does not look at the last consumer's queue",
         file: "pool/src/baselines/shared_queue.rs",
-        was: "        self.core.extent.open(pool);",
-        is: "",
+        was: "        self.core.pools.len()
+    }",
+        is: "        (self.core.pools.len() - 1).max(1)
+    }",
         queue: Queue::WsMsq,
         ..EXTENT
     },
     Mutant {
-        name: "ws-lifo-closes-with-a-task",
-        why: "who closes a pool looks whether a consumer has it, and not whether there is a task",
-        file: "pool/src/baselines/shared_queue.rs",
-        was: "            self.pools.is_held(pool)
-                || self.pools.get(pool).is_none_or(|pool| !pool.queue.is_empty(hazards))",
-        is: "            self.pools.is_held(pool)",
-        queue: Queue::WsLifo,
-        ..EXTENT
-    },
-    Mutant {
-        name: "bag-opens-nothing",
-        why: "a producer comes to a list that is not looked at any more, and does not say so",
+        name: "bag-looks-at-one-list",
+        why: "who asks whether the bag is empty looks at the first producer's list alone",
         file: "pool/src/baselines/concbag.rs",
-        was: "        core.open_lists.open(number);",
-        is: "",
+        was: "core.lists.iter().all(|list| Core::is_empty(list, hazards))",
+        is: "core.lists.iter().take(1).all(|list| Core::is_empty(list, hazards))",
         queue: Queue::ConcBag,
-        scene: Scene::Comes,
-        ..EXTENT
-    },
-    Mutant {
-        name: "bag-closes-a-list-in-use",
-        why: "who closes a list looks whether there is a task, and not whether a producer has it",
-        file: "pool/src/baselines/concbag.rs",
-        was: "                self.lists.is_held(list)
-                    ||",
-        is: "                ",
-        queue: Queue::ConcBag,
-        scene: Scene::Comes,
-        ..EXTENT
+        ..HERE
     },
 ];

@@ -8,6 +8,7 @@ const RING: Mutant = Mutant {
     file: "deque/src/ring/buffer.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::ChaseLev,
     scene: Scene::Mixed,
     caught: Caught::Race,

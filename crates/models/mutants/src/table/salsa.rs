@@ -12,9 +12,47 @@ const HERE: Mutant = Mutant {
     file: "pool/src/salsa/mod.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Salsa,
     scene: Scene::Once,
     caught: Caught::Twice,
+};
+
+const UNTAGGED: Mutant = Mutant {
+    file: "pool/src/salsa/chunk.rs",
+    was: "(self.0 >> (2 * ID_BITS)).wrapping_add(1)",
+    is: "(self.0 >> (2 * ID_BITS))",
+    caught: Caught::Nothing,
+    ..HERE
+};
+
+const PROTECTS_LATE: Mutant = Mutant {
+    file: STEAL,
+    was: "        protect(self.record(), TARGET, chunk);
+        // Acquire: what follows is read in this term or a later one.
+        let old = Term(chunk.term().load(Ordering::Acquire));
+        if old.owner() != from || from == self.number {
+            return None;
+        }
+        // Lines 112-114.
+        let before = chunk.taken_in(old)?;
+        // Acquire pairs with the producer's Release.
+        if chunk.filled().load(Ordering::Acquire) <= before {
+            return None;
+        }
+        let mine = chunk.make_taken(self.number)?;",
+    is: "        let old = Term(chunk.term().load(Ordering::Acquire));
+        if old.owner() != from || from == self.number {
+            return None;
+        }
+        let before = chunk.taken_in(old)?;
+        if chunk.filled().load(Ordering::Acquire) <= before {
+            return None;
+        }
+        let mine = chunk.make_taken(self.number)?;
+        protect(self.record(), TARGET, chunk);",
+    scene: Scene::Oversleeps,
+    ..HERE
 };
 
 pub(super) const MUTANTS: &[Mutant] = &[
@@ -31,14 +69,14 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "salsa-no-look-for-owner",
         why: "a thief leaves the fence out without asking whether the owner is at the chunk",
         file: STEAL,
-        was: "!(C::LOOK_FOR_OWNER && is_protected(victim, chunk))",
+        was: "!is_protected(victim, chunk)",
         is: "true",
         ..HERE
     },
     Mutant {
         name: "salsa-no-second-look",
         why: "line 91: a consumer does not look again whether the chunk was stolen",
-        was: "!C::SECOND_LOOK || term.load(Ordering::Relaxed) == mine",
+        was: "        term.load(Ordering::Relaxed) == mine",
         is: "true",
         ..HERE
     },
@@ -48,12 +86,59 @@ pub(super) const MUTANTS: &[Mutant] = &[
         was: "taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
-        !C::SECOND_LOOK || term.load(Ordering::Relaxed) == mine",
+        term.load(Ordering::Relaxed) == mine",
         is: "let second = term.load(Ordering::Relaxed);
         taken.store(next, Ordering::Release);
         record.fence.owner();
         second == mine",
         ..HERE
+    },
+    Mutant {
+        name: "salsa-no-first-look",
+        why: "lines 87-88: a consumer does not look whether the chunk was stolen before it publishes a task that came meanwhile",
+        was: "if term.load(Ordering::Relaxed) != mine {",
+        is: "if false {",
+        scene: Scene::LateTask,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-no-recheck",
+        why: "line 125: a thief that was robbed in its window takes what the robber cannot see",
+        file: STEAL,
+        was: "taken != before && chunk.term()",
+        is: "false && chunk.term()",
+        scene: Scene::RobbedAndFed,
+        ..HERE
+    },
+    Mutant {
+        name: "salsa-untagged",
+        why: "section 5.3: a change of owner gives the term no new tag, which the thief's hazard pointer makes up for",
+        scene: Scene::Oversleeps,
+        ..UNTAGGED
+    },
+    Mutant {
+        name: "salsa-untagged-thief",
+        why: "the same, where the owner takes: the argument of steps 1 to 3 does not rest on the tag",
+        scene: Scene::Once,
+        ..UNTAGGED
+    },
+    Mutant {
+        name: "salsa-untagged-robber",
+        why: "the same, where a thief is robbed: nor does that of step 4",
+        scene: Scene::RobbedAndFed,
+        ..UNTAGGED
+    },
+    Mutant {
+        name: "salsa-protects-late",
+        why: "a thief sets its hazard pointer after it has read the term, which the tag makes up for",
+        caught: Caught::Nothing,
+        ..PROTECTS_LATE
+    },
+    Mutant {
+        name: "salsa-oversleeps-untagged",
+        why: "the hazard pointer comes late, and there is no tag: a thief steals the chunk in another life",
+        besides: Some("salsa-untagged"),
+        ..PROTECTS_LATE
     },
     Mutant {
         name: "salsa-thief-forgets-its-own",

@@ -8,6 +8,7 @@ const BOUNDS: Mutant = Mutant {
     file: "deque/src/papers/split/bounds.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Split,
     scene: Scene::Mixed,
     caught: Caught::Twice,

@@ -8,6 +8,7 @@ const HEAD: Mutant = Mutant {
     file: "deque/src/papers/split/stack/head.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Forks,
     scene: Scene::Forks,
     caught: Caught::Race,

@@ -8,6 +8,7 @@ const HERE: Mutant = Mutant {
     file: "deque/src/papers/the.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::The,
     scene: Scene::Drain,
     caught: Caught::Twice,

@@ -8,6 +8,7 @@ const HERE: Mutant = Mutant {
     file: "deque/src/papers/thep.rs",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::Thep,
     scene: Scene::Drain,
     caught: Caught::Twice,

@@ -8,6 +8,7 @@ const HERE: Mutant = Mutant {
     file: "",
     was: "",
     is: "",
+    besides: None,
     queue: Queue::ChaseLev,
     scene: Scene::WeakBrief,
     caught: Caught::Race,

@@ -1,39 +1,29 @@
-//! How many places for tasks anybody need look at: up to the last that is in use.
+//! How many pools anybody need look at: up to the last that is in use.
 //!
-//! A place is a pool, or a producer's list in a bag. Places are numbered, and whoever comes takes
-//! the first that is free. When those with the greatest numbers have been left, and hold no task,
-//! they are *closed*, so that an empty `get` does not look at as many places as there ever were. A
-//! place that was left in the middle is looked at until those behind it are left as well. What it
-//! means that a place is in use, each kind of pool says:
-//!
-//! | | in use | where it is opened | where it is closed |
-//! |---|---|---|---|
-//! | SALSA's pools | a consumer has it, or a chunk in its lists is its own | a consumer claims it; a producer has named a chunk | a consumer goes, or finds the last pool left and empty |
-//! | WS-MSQ's and WS-LIFO's pools | a consumer has it, or there is a task | a consumer claims it; a producer has put a task | as above |
-//! | `ConcBag`'s lists | a producer has it, or there is a task | a producer claims it | a consumer finds the last list left and empty |
-//! | `ConcBag`'s consumers | a consumer has it | a consumer claims it | a consumer goes |
+//! Pools are numbered, and a consumer that comes takes the first that is free. When those with the
+//! greatest numbers have been left, and hold no task, they are *closed*, so that an empty `get`
+//! does not look at as many pools as there ever were. A pool that was left in the middle is looked
+//! at until those behind it are left as well. A pool is in use while a consumer has it, or a chunk
+//! in its lists is its own. A consumer opens its pool when it claims it, a producer when it has
+//! named a chunk; a pool is closed by a consumer that goes, or that finds the last pool left and
+//! empty.
 //!
 //! # Why no task is behind the extent
 //!
-//! The extent is one word: how many places are open, whether the last of them is just being closed,
+//! The extent is one word: how many pools are open, whether the last of them is just being closed,
 //! and a version that every change makes another.
 //!
-//! | | who uses place p | | who closes it, the last |
+//! | | who uses pool p | | who closes it, the last |
 //! |---|---|---|---|
 //! | u1 | begins to use it | x1 | marks it as being closed, by compare-and-swap |
-//! | u2 | the cheap end of a fence | x2 | the costly end |
+//! | u2 | a full fence | x2 | a full fence |
 //! | u3 | reads the extent; opens p if it is closed or being closed, by compare-and-swap | x3 | looks whether p is in use |
 //! | u4 | goes on | x4 | if not, closes it, by compare-and-swap from what x1 wrote |
 //!
-//! Either u3 reads what x1 wrote or something later, and opens the place, which makes x4 fail, or
+//! Either u3 reads what x1 wrote or something later, and opens the pool, which makes x4 fail, or
 //! does so after x4; or x3 sees what u1 did, by the fences, and does not close it. In both cases
-//! the place is open at u4. So one that is in use, and whose user has come to u4, is open; and u4
-//! is before the first task is put, or before the put that it belongs to returns.
-//!
-//! *A task that is in a place before it is open* is one of WS-MSQ or WS-LIFO whose put is between
-//! u1 and u4. If it is taken there, by a consumer with an older list, put and take are at the
-//! instant of the take, one after the other: no answer "empty" is made wrong by them. If not, the
-//! put is at the instant at which the place is opened.
+//! the pool is open at u4. So one that is in use, and whose user has come to u4, is open; and u4 is
+//! before the first task is put.
 //!
 //! A consumer that looks whether all pools are empty compares [`Mechanism::changes`], of which the
 //! version is a part, before and after.
@@ -42,9 +32,9 @@
 
 use core::marker::PhantomData;
 
-use poach_memory::{CachePadded, Memory, Ordering, StoreLoad, Word};
+use poach_memory::{CachePadded, Memory, Ordering, Word};
 
-/// Bits of twice the number of open places, less one while the last is being closed: place p is
+/// Bits of twice the number of open pools, less one while the last is being closed: pool p is
 /// open if they are at least 2 p + 2.
 const OPEN: u64 = (1 << 13) - 1;
 /// Above them the version: 2^51 of them do not come round.
@@ -55,23 +45,22 @@ fn changed(now: u64, open: u64) -> u64 {
     (now & !OPEN).wrapping_add(VERSION) | open
 }
 
-/// How many places there are that may hold tasks. `F` is the fence of u2 and x2.
-pub(crate) struct Extent<M: Memory, F: StoreLoad<M>> {
+/// How many pools there are that may hold tasks.
+pub(crate) struct Extent<M: Memory> {
     word: CachePadded<M::Word>,
-    fence: F,
     memory: PhantomData<M>,
 }
 
-impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
-    /// One place, which is never closed.
-    pub(crate) fn new(fence: F) -> Self {
+impl<M: Memory> Extent<M> {
+    /// One pool, which is never closed.
+    pub(crate) fn new() -> Self {
         // Producers may begin before any consumer comes.
-        Extent { word: CachePadded::new(M::Word::new(2)), fence, memory: PhantomData }
+        Extent { word: CachePadded::new(M::Word::new(2)), memory: PhantomData }
     }
 
-    /// How many places there are, from number 0 on: no other holds a task.
+    /// How many pools there are, from number 0 on: no other holds a task.
     pub(crate) fn count(&self) -> usize {
-        // Acquire: who sees a place open, or closed, sees why.
+        // Acquire: who sees a pool open, or closed, sees why.
         (self.word.load(Ordering::Acquire) & OPEN).div_ceil(2) as usize
     }
 
@@ -81,14 +70,14 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
         self.word.load(Ordering::Acquire) / VERSION
     }
 
-    /// u2, u3. Sees to it that `place`, which the caller has begun to use, is looked at. Lock-free;
+    /// u2, u3. Sees to it that `pool`, which the caller has begun to use, is looked at. Lock-free;
     /// two loads where it is open.
     #[inline(always)]
-    pub(crate) fn open(&self, place: usize) {
-        self.fence.owner();
+    pub(crate) fn open(&self, pool: usize) {
+        M::full();
         // Acquire, as in `count`.
         let now = self.word.load(Ordering::Acquire);
-        let least = 2 * place as u64 + 2;
+        let least = 2 * pool as u64 + 2;
         if now & OPEN < least {
             self.open_closed(now, least);
         }
@@ -106,7 +95,7 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
         }
     }
 
-    /// Closes places that are not in use, from the last on, but never the first. Lock-free; gives
+    /// Closes pools that are not in use, from the last on, but never the first. Lock-free; gives
     /// up where another changes the extent.
     #[cold]
     pub(crate) fn close_unused(&self, is_in_use: impl Fn(usize) -> bool) {
@@ -124,7 +113,7 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
                 return;
             }
             // x2.
-            self.fence.thief();
+            M::full();
             // x3, x4.
             let left = if is_in_use(last) { open } else { open - 2 };
             if self.try_change(closing, changed(closing, left)).is_err() {
@@ -134,7 +123,7 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
     }
 
     fn try_change(&self, from: u64, to: u64) -> Result<u64, u64> {
-        // AcqRel: releases what was seen of the place; acquires who opened it.
+        // AcqRel: releases what was seen of the pool; acquires who opened it.
         self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
     }
 }
@@ -142,11 +131,11 @@ impl<M: Memory, F: StoreLoad<M>> Extent<M, F> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use poach_memory::{Full, Machine};
+    use poach_memory::Machine;
 
     #[test]
     fn what_is_used_is_open_and_what_is_not_is_closed_from_the_last_on() {
-        let extent = Extent::<Machine, _>::new(Full);
+        let extent = Extent::<Machine>::new();
         extent.open(0);
         assert_eq!((extent.count(), extent.version()), (1, 0));
         extent.open(3);
@@ -163,7 +152,7 @@ mod tests {
 
     #[test]
     fn a_place_that_is_used_while_it_is_closed_stays_open() {
-        let extent = Extent::<Machine, _>::new(Full);
+        let extent = Extent::<Machine>::new();
         extent.open(2);
         let looks = core::cell::Cell::new(0);
         extent.close_unused(|place| {
@@ -179,7 +168,7 @@ mod tests {
 
     #[test]
     fn who_closes_looks_again_behind_its_mark() {
-        let extent = Extent::<Machine, _>::new(Full);
+        let extent = Extent::<Machine>::new();
         extent.open(2);
         let looks = core::cell::Cell::new(0);
         extent.close_unused(|_| looks.replace(looks.get() + 1) > 0);
@@ -195,10 +184,8 @@ mod tests {
 
         use crate::models::clean;
         use poach_check::{Kind, Simulated, Threads, fail};
-        use poach_memory::Asymmetric;
 
         use super::super::*;
-        use super::Full;
         use crate::registry::Entries;
 
         type Flag = <Simulated as Memory>::Word;
@@ -209,8 +196,8 @@ mod tests {
         }
 
         /// Place 1 is open, and somebody begins to use it while another closes what nobody uses.
-        fn use_against_close<F: StoreLoad<Simulated> + Default + 'static>(threads: &mut Threads) {
-            let extent = Arc::new(Extent::<Simulated, F>::new(F::default()));
+        fn use_against_close(threads: &mut Threads) {
+            let extent = Arc::new(Extent::<Simulated>::new());
             let used = Arc::new(Flag::new(0));
             extent.open(1);
             let (opens, uses) = (Arc::clone(&extent), Arc::clone(&used));
@@ -228,14 +215,13 @@ mod tests {
 
         #[test]
         fn a_place_that_is_used_is_open() {
-            clean(use_against_close::<Full>);
-            clean(use_against_close::<Asymmetric<Simulated>>);
+            clean(use_against_close);
         }
 
         /// What must be so of who finds a place open that was not.
-        fn who_sees_it_open(looks: fn(&Extent<Simulated, Asymmetric<Simulated>>) -> bool) {
+        fn who_sees_it_open(looks: fn(&Extent<Simulated>) -> bool) {
             clean(|threads| {
-                let extent = Arc::new(Extent::new(Asymmetric::new()));
+                let extent = Arc::new(Extent::new());
                 let used = Arc::new(Flag::new(0));
                 let (opens, uses) = (Arc::clone(&extent), Arc::clone(&used));
                 threads.spawn("uses", move || {
@@ -263,7 +249,7 @@ mod tests {
         #[test]
         fn who_sees_a_place_closed_sees_why() {
             clean(|threads| {
-                let extent = Arc::new(Extent::<Simulated, _>::new(Full));
+                let extent = Arc::new(Extent::<Simulated>::new());
                 let [used, told, elsewhere] = [(); 3].map(|()| Arc::new(Flag::new(0)));
                 extent.open(1);
                 let opens = Arc::clone(&extent);
@@ -296,7 +282,7 @@ mod tests {
         #[test]
         fn a_place_in_which_something_was_left_is_open() {
             clean(|threads| {
-                let extent = Arc::new(Extent::<Simulated, _>::new(Full));
+                let extent = Arc::new(Extent::<Simulated>::new());
                 let handles = Arc::new(Entries::<Flag, Simulated>::new());
                 for _ in 0..2 {
                     handles.prepare(|_| Some(Flag::new(0))).expect("memory");
