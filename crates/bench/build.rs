@@ -71,6 +71,7 @@ fn name_words(root: &Path) {
         "crates/pool/src",
         "crates/runtime/src/sleep",
         "crates/runtime/src/worker",
+        "crates/simulate/src/forks",
         "crates/bench/src/suites/simulate",
     ] {
         println!("cargo::rerun-if-changed={}", root.join(directory).display());

@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::place::Places;
+
 /// The largest machine: 1,024 processors, and some more that make the last group of a level whole.
 pub const MAX_PROCESSORS: usize = 1088;
 
@@ -291,6 +293,12 @@ impl Description {
         extended.processors = inner * outer.size;
         extended.check()?;
         Ok(extended)
+    }
+
+    /// How far two processors are from each other: the level of the innermost group that both are
+    /// in, from 0.
+    pub fn distance(&self, a: usize, b: usize) -> u64 {
+        Places::of(self).common(a, b) as u64
     }
 
     /// Looks for what cannot be. [`Simulation::new`](crate::Simulation::new) does it, too.

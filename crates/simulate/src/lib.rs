@@ -81,6 +81,7 @@
 
 mod describe;
 mod engine;
+pub mod forks;
 mod lines;
 mod memory;
 mod place;

@@ -214,7 +214,7 @@ fn may_hold_unsafe(path: &str) -> bool {
     /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely
     /// on, or that it does not on purpose.
     const VOUCHING: [&str; 12] = [
-        "crates/bench/src/suites/simulate/forks/stack",
+        "crates/simulate/src/forks/stack",
         "crates/bench/src/promise",
         "crates/bench/tests/it/promise",
         "crates/simulate/src/memory",

@@ -4,11 +4,11 @@
 //! 1). The smallest grain: a fork for every call, no cut-off.
 
 use anyhow::{Result, ensure};
+use poach_simulate::forks::{End, Strand, Tree};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
 use crate::suites::simulate::Play;
-use crate::suites::simulate::tree::{End, Strand, Tree};
 
 pub(crate) struct Fib {
     pub(crate) n: u32,

@@ -4,11 +4,12 @@
 //! boards after one row are divided by halves, so n children take n - 1 forks.
 
 use anyhow::{Result, ensure};
+use poach_simulate::forks::{End, Strand, Tree, totals};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
+use crate::programs::Form;
 use crate::suites::simulate::Play;
-use crate::suites::simulate::tree::{End, Form, Strand, Tree, totals};
 
 /// The known numbers of solutions, for boards of 0 to 16 (OEIS A000170).
 const SOLUTIONS: [u64; 17] =

@@ -9,11 +9,12 @@
 use std::ops::Range;
 
 use anyhow::{Result, ensure};
+use poach_simulate::forks::{End, Strand, Tree as TaskTree};
 
 use crate::Size;
 use crate::fork::{Fork, Program, System, Task};
+use crate::programs::Form;
 use crate::suites::simulate::Play;
-use crate::suites::simulate::tree::{End, Form, Strand, Tree as TaskTree};
 
 pub(crate) mod tree;
 

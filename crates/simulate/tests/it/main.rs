@@ -3,4 +3,5 @@
 mod bad_input;
 mod costs;
 mod foreign_code;
+mod forks;
 mod order;

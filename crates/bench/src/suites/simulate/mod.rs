@@ -3,11 +3,11 @@
 //!
 //! The shipping source of each queue, pool and task stack runs on [`poach_simulate::Coherent`], on
 //! the processors of a description. What is written here is what the suites `deque` and `pool` do
-//! with them, with virtual threads for threads. Others' queues have no `Memory` to be simulated on;
+//! with them, with virtual threads for threads; fork-join programs are played by
+//! [`poach_simulate::forks`]. Others' queues have no `Memory` to be simulated on;
 //! crossbeam's algorithm is Chase and Lev's, with a full fence.
 
 mod deque;
-mod forks;
 #[cfg(test)]
 mod names;
 mod pool;
@@ -19,9 +19,9 @@ mod why;
 
 use anyhow::{Context as _, Result, ensure};
 use poach_simulate::Description;
+use poach_simulate::forks::{self, Setting, Tree};
 
-use crate::{Case, Request, Suite};
-pub(crate) use forks::{Play, tree};
+use crate::{Case, Request, Sample, Suite};
 pub use why::why;
 
 /// Queues, pools and programs on one simulated machine.
@@ -107,12 +107,31 @@ fn fits(machine: &Description, workers: usize) -> Result<()> {
     Ok(())
 }
 
-/// How far two processors are from each other: the level of the group that both are in.
-fn distance(machine: &Description, a: usize, b: usize) -> u64 {
-    let mut span = 1;
-    let common = machine.levels.iter().position(|level| {
-        span *= level.size;
-        a / span == b / span
-    });
-    common.unwrap_or(machine.levels.len()) as u64
+/// A tree of a program, whatever its tasks are.
+pub(crate) trait Play {
+    /// Plays it on a machine.
+    ///
+    /// # Errors
+    ///
+    /// As [`forks::play`].
+    fn play(&self, setting: &Setting<'_>) -> Result<Sample>;
+}
+
+impl<T: Tree<Task: 'static> + Clone + 'static> Play for T {
+    fn play(&self, setting: &Setting<'_>) -> Result<Sample> {
+        let played = forks::play(self, setting)?;
+        let sample = Sample::from(played.took as f64 / 1e12)
+            .count("forks", played.forks as f64)
+            .count("steals", played.steals as f64)
+            .count("leaps", played.leaps as f64)
+            .count("failed", played.failed as f64)
+            .count("exposures", played.exposures as f64)
+            .count("sleeps", played.sleeps as f64)
+            .count("grows", played.grows as f64)
+            .count("shrinks", played.shrinks as f64)
+            .count("depth", played.depth as f64)
+            .count("accesses", played.outcome.accesses as f64);
+        let steals = (played.steals + played.leaps).max(1);
+        Ok(why::account(sample, &played.outcome, steals as f64))
+    }
 }

@@ -30,7 +30,7 @@ use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 use poach_simulate::{Coherent, CoherentWord, Description, Simulation};
 
-use super::{distance, fits, why};
+use super::{fits, why};
 use crate::suites::pool::protocol::{BATCH, POLLS};
 use crate::{Case, Request, Sample, Unit};
 
@@ -278,7 +278,7 @@ fn sample<P: Mechanism<u64> + 'static>(
     if shape.place != Place::Scattered {
         let (machine, seats) = (machine.clone(), places[producers..].to_vec());
         policy.distance = Arc::new(move |home, pool| {
-            seats.get(pool).map_or(u64::MAX, |seat| distance(&machine, home, *seat))
+            seats.get(pool).map_or(u64::MAX, |seat| machine.distance(home, *seat))
         });
     }
     let done = Rc::new(CachePadded::new(CoherentWord::new(0)));

@@ -10,15 +10,14 @@ use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use poach_simulate::Description;
+use poach_simulate::forks::{Search, Setting, private_fork};
 
-use super::forks::tree::Form;
-use super::forks::{Play, Search, Setting, private_fork};
-use super::{fits, record};
+use super::{Play, fits, record};
 use crate::fork::{self, Input, Program, Sequential};
-use crate::programs;
 use crate::programs::fib::FibTree;
 use crate::programs::queens::QueensTree;
 use crate::programs::uts::{BINOMIAL_3L, GEOMETRIC_2L, Shape, Uts, UtsTree};
+use crate::programs::{self, Form};
 use crate::{Case, Request, Size, Unit, need_memory};
 
 /// A program of Lace's, by the tree of a size.
@@ -167,9 +166,11 @@ fn tree<P: Program>(input: &Input<P>, size: Size) -> Result<Box<dyn Play>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::forks::tree::{End, Tree, totals};
+    use poach_simulate::forks::{End, Tree, totals};
+
     use super::record::record;
     use super::*;
+    use crate::fork::{Split, System as _};
     use crate::programs::fib::Fib;
     use crate::programs::queens::Queens;
     use crate::programs::uts::GEOMETRIC_1;
@@ -215,6 +216,24 @@ mod tests {
         let mut fib = Fib::new(Size::Tiny);
         let tree = FibTree { n: 17, grain: 2, unit: 1.0 };
         same_shape(&record(&mut fib, 1.0, usize::MAX).unwrap(), &tree);
+    }
+
+    #[test]
+    fn one_worker_counts_the_same_on_the_runtime_and_in_simulated_time() {
+        let (split, mut program) = (Split::new(1).unwrap(), Fib::of(20));
+        // On the worker itself: the calling thread would work as a guest, beside a worker that may
+        // ask it for tasks.
+        split.pool().install(|| program.run(&split));
+        let real = split.counters();
+        let machine = Description::shipped("lace").unwrap();
+        let setting =
+            Setting { machine: &machine, workers: 1, search: Search::Poach, seed: 1, fork: 0 };
+        let simulated = FibTree { n: 20, grain: 2, unit: 1e4 }.play(&setting).unwrap();
+        for name in ["steals", "leaps", "grows", "shrinks"] {
+            let (_, counted) = real.iter().find(|(it, _)| *it == name).unwrap();
+            assert_eq!(simulated.counters[name] as u64, *counted, "{name}");
+        }
+        assert_eq!(simulated.counters["forks"] as u64, FibTree::forks(20));
     }
 
     #[test]

@@ -10,8 +10,8 @@ use std::cell::{Cell, RefCell};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use poach_simulate::forks::{NO_FORK, Stored, StoredStrand};
 
-use super::forks::tree::{NO_FORK, Stored, StoredStrand};
 use crate::fork::{Fork, Program, System, Task};
 
 /// Strands shorter than so many readings of the clock are not timed.
@@ -202,11 +202,12 @@ impl Fork for &Recording {
 
 #[cfg(test)]
 mod tests {
+    use poach_simulate::forks::totals;
+
     use super::*;
     use crate::Size;
     use crate::programs::fib::Fib;
     use crate::programs::mergesort::Mergesort;
-    use crate::suites::simulate::tree::totals;
 
     #[test]
     fn every_fork_of_fib_and_the_time_it_took() {

@@ -16,11 +16,3 @@ fn what_is_no_machine_is_said() {
     let error = fits(machine.machine(), 1009).unwrap_err().to_string();
     assert!(error.contains("1009 workers on `lace`, which has 1008 processors"), "{error}");
 }
-
-#[test]
-fn distances_and_places_by_hand() {
-    let lace = Description::shipped("lace").unwrap();
-    assert_eq!(distance(&lace, 0, 5), 0);
-    assert_eq!(distance(&lace, 0, 6), 1);
-    assert_eq!(distance(&lace, 0, 47), 2);
-}

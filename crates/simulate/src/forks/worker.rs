@@ -67,7 +67,7 @@ impl<'s, 'p, T: Tree> Worker<'s, 'p, T> {
         let counts = &self.pool.counts;
         let strand = self.pool.tree.strand(task);
         bump(&counts.strands);
-        poach_simulate::work(strand.work + strand.inner * self.pool.fork);
+        crate::work(strand.work + strand.inner * self.pool.fork);
         match strand.end {
             End::Fork { first, second, after } => {
                 bump(&counts.forks);
@@ -107,7 +107,7 @@ impl<'s, 'p, T: Tree> Worker<'s, 'p, T> {
             // What runs while a worker waits stands above a frame of its own.
             Some(Frame::Waiting { .. }) => unreachable!("a task that waits has ended"),
             None => {
-                self.pool.counts.took.set(poach_simulate::now());
+                self.pool.counts.took.set(crate::now());
                 // Release: what the program has computed comes before it.
                 self.pool.ended.store(1, Ordering::Release);
                 if self.pool.search == Search::Poach {

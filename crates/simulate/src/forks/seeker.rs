@@ -10,12 +10,11 @@ use poach_runtime::generic::{
     Caller, Clock, GivesWay, Parking, Random, SearchLoop, Searcher, Sees, Sleep, SpinTime,
     StealBackoff, Takes, Unrestricted, VictimOrder, WakePolicy, Wakes,
 };
-use poach_simulate::{Coherent, CoherentWord, Description, Threads, work};
 
 use super::stack::Stolen;
 use super::tree::Tree;
 use super::{Pool, bump};
-use crate::suites::simulate::distance;
+use crate::{Coherent, CoherentWord, Description, Threads, work};
 
 /// An instant of simulated time, in picoseconds.
 #[derive(Clone, Copy)]
@@ -40,7 +39,7 @@ impl Clock for SimulatedClock {
     type Instant = Instant;
 
     fn now() -> Instant {
-        Instant(poach_simulate::now())
+        Instant(crate::now())
     }
 }
 
@@ -64,7 +63,7 @@ impl Parking for Bed {
     }
 
     fn park_for(&self, time: Duration) -> bool {
-        let end = poach_simulate::now() + time.as_nanos() as u64 * 1000;
+        let end = crate::now() + time.as_nanos() as u64 * 1000;
         loop {
             // Relaxed: the swap decides. Acquire: pairs with the release in `unpark`.
             if self.called.load(Ordering::Relaxed) != 0
@@ -73,7 +72,7 @@ impl Parking for Bed {
                 work(picoseconds(self.costs.woken));
                 return true;
             }
-            let left = end.saturating_sub(poach_simulate::now());
+            let left = end.saturating_sub(crate::now());
             if left == 0 {
                 return false;
             }
@@ -117,7 +116,7 @@ impl Idlers {
     pub(super) fn new(machine: &Description, workers: usize) -> Idlers {
         let bed =
             |_| Bed { called: CachePadded::new(CoherentWord::new(0)), costs: machine.threads };
-        let between = |from, to| Some(distance(machine, from, to));
+        let between = |from, to| Some(machine.distance(from, to));
         Idlers {
             sleep: Arc::new(Sleep::new((0..workers).map(bed).collect(), 0, workers)),
             policy: Arc::new(WakePolicy::new()),

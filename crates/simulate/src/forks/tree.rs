@@ -10,7 +10,7 @@
 use std::rc::Rc;
 
 /// What is to be played. The same task always gives the same strand.
-pub(crate) trait Tree {
+pub trait Tree {
     /// A strand that has not begun.
     type Task: Copy;
 
@@ -23,51 +23,50 @@ pub(crate) trait Tree {
 
 /// What a worker does between two forks or joins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Strand<T> {
+pub struct Strand<T> {
     /// How long it takes, in picoseconds, without the forks that are part of it.
-    pub(crate) work: u64,
+    pub work: u64,
     /// Forks that are part of it, for what lies below them is not looked at more closely. They are
     /// never stolen and cost a push and a pop each.
-    pub(crate) inner: u64,
-    pub(crate) end: End<T>,
+    pub inner: u64,
+    /// How it ends.
+    pub end: End<T>,
 }
 
 /// How a strand ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum End<T> {
+pub enum End<T> {
     /// The task is done.
     Done,
     /// The second half is pushed and the first one is begun; `after` follows when both are done.
-    Fork { first: T, second: T, after: T },
-}
-
-/// How a task divides its children: as the programs of this crate do it, by halves, or as Lace's:
-/// every child is spawned, then all are waited for, the last one first. In terms of forks of two
-/// that is: the first child is pushed, the other half of the fork is the rest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Form {
-    Halves,
-    Lace,
+    Fork {
+        /// The half that is begun.
+        first: T,
+        /// The half that is pushed.
+        second: T,
+        /// The strand after the join.
+        after: T,
+    },
 }
 
 /// What a tree comes to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Totals {
+pub struct Totals {
     /// Forks, with those inside of strands.
-    pub(crate) forks: u64,
+    pub forks: u64,
     /// Forks that can be stolen from.
-    pub(crate) outer: u64,
+    pub outer: u64,
     /// All strands' work, in picoseconds.
-    pub(crate) work: u64,
+    pub work: u64,
     /// The work on the longest way from the first strand to the last, in picoseconds: no number of
     /// workers is faster.
-    pub(crate) span: u64,
+    pub span: u64,
     /// The most forks that are under way at once.
-    pub(crate) depth: u64,
+    pub depth: u64,
 }
 
 /// Goes through the whole tree once, with a stack of its own.
-pub(crate) fn totals<T: Tree>(tree: &T) -> Totals {
+pub fn totals<T: Tree>(tree: &T) -> Totals {
     enum Below<T> {
         First { second: T, after: T, begun: u64 },
         Second { after: T, first: u64 },
@@ -112,24 +111,26 @@ pub(crate) fn totals<T: Tree>(tree: &T) -> Totals {
 /// A tree that is stored, strand by strand: the first one, then three for each fork, in the order
 /// of the forks: the first half's first, the second half's first, and the one after the join.
 #[derive(Clone, Debug, Default, PartialEq)]
-pub(crate) struct Stored {
-    pub(crate) strands: Rc<[StoredStrand]>,
+pub struct Stored {
+    /// The strands, in that order.
+    pub strands: Rc<[StoredStrand]>,
     /// Picoseconds in a unit of the strands' weights.
-    pub(crate) unit: f64,
+    pub unit: f64,
 }
 
 /// Twelve bytes a strand.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct StoredStrand {
+pub struct StoredStrand {
     /// Its share of the whole program's time.
-    pub(crate) weight: f32,
+    pub weight: f32,
     /// Forks that are part of it.
-    pub(crate) inner: u32,
+    pub inner: u32,
     /// The number of the fork that ends it, or [`NO_FORK`].
-    pub(crate) fork: u32,
+    pub fork: u32,
 }
 
-pub(crate) const NO_FORK: u32 = u32::MAX;
+/// The fork of a strand that ends its task.
+pub const NO_FORK: u32 = u32::MAX;
 
 impl Tree for Stored {
     type Task = u32;

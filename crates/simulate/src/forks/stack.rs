@@ -10,13 +10,15 @@ use std::cell::Cell;
 use std::marker::PhantomData;
 use std::rc::Rc;
 
-use anyhow::{Context as _, Result};
-use poach_deque::split::{Context, Exposure, Head, Popped, Slot, Stack, Status};
+use poach_deque::split::{
+    Context, Exposure, Head, Popped, PushError, Slot, Stack, StackError, Status,
+};
 use poach_memory::{Ordering, Word};
 use poach_runtime::generic::{Wakes, steal};
-use poach_simulate::{Coherent, Description, Simulation};
 
+use super::Error;
 use super::seeker::{Bed, SimulatedClock};
+use crate::{Coherent, Description, Simulation};
 
 /// What every task is pushed with. Thieves of these stacks ask for no other descriptor.
 #[repr(align(8))]
@@ -59,12 +61,11 @@ impl<T: Copy> Stacks<T> {
         workers: usize,
         slots: usize,
         wakes: impl Fn(usize) -> Option<Wakes<Coherent, Bed, SimulatedClock>>,
-    ) -> Result<Self> {
+    ) -> Result<Self, StackError> {
         const { assert!(Slot::<Coherent>::fits::<T>(), "a task fits in a slot") };
         let make = |worker| Stack::new(slots, Events(wakes(worker)));
-        let made: Result<_, _> = (0..workers).map(make).collect();
         Ok(Stacks {
-            each: made.context("a task stack for each simulated worker")?,
+            each: (0..workers).map(make).collect::<Result<_, _>>()?,
             owned: vec![Cell::new(false); workers],
             task: PhantomData,
         })
@@ -176,7 +177,7 @@ impl<T: Copy> Owner<'_, T> {
     /// # Errors
     ///
     /// If the stack is full.
-    pub(super) fn fork(&mut self, task: T) -> Result<()> {
+    pub(super) fn fork(&mut self, task: T) -> Result<(), PushError> {
         let descriptor = (&raw const DESCRIPTOR).cast_mut().cast();
         // SAFETY: `self` is the stack's owner, which `'s` keeps; the descriptor is an aligned
         // address; a `T` fits, which `new` asserts, and is `Copy`. `join` pops in reverse
@@ -241,9 +242,14 @@ impl<T: Copy> Owner<'_, T> {
 }
 
 /// Picoseconds that a fork and its join take on a machine if nobody steals.
-pub(in crate::suites::simulate) fn private_fork(machine: &Description) -> Result<u64> {
+///
+/// # Errors
+///
+/// If there is no address space for a stack, or the simulation fails.
+#[expect(clippy::missing_panics_doc, reason = "the stack holds as many tasks as are forked")]
+pub fn private_fork(machine: &Description) -> Result<u64, Error> {
     const TIMES: u32 = 1_000;
-    let stacks = Rc::new(Stacks::<u32>::new(1, TIMES as usize, |_| None)?);
+    let stacks = Rc::new(Stacks::<u32>::new(1, TIMES as usize, |_| None).map_err(Error::Stacks)?);
     let took = Rc::new(Cell::new(0));
     let mut simulation = Simulation::new(machine);
     let (mine, time) = (Rc::clone(&stacks), Rc::clone(&took));
@@ -256,9 +262,9 @@ pub(in crate::suites::simulate) fn private_fork(machine: &Description) -> Result
             }
         };
         turn(&mut owner);
-        let start = poach_simulate::now();
+        let start = crate::now();
         turn(&mut owner);
-        time.set((poach_simulate::now() - start) / u64::from(TIMES));
+        time.set((crate::now() - start) / u64::from(TIMES));
     });
     simulation.run()?;
     Ok(took.get())
