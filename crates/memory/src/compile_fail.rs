@@ -1,7 +1,7 @@
-//! What safe code cannot write. Each program stands beside a twin that differs in what the error is
-//! about, and compiles.
+//! Programs that must not compile. Beside each stands a program that differs only in the error, and
+//! compiles.
 
-/// A memory, a word, a pointer or a cell of one's own, and a policy: queues trust them.
+/// Safe implementations of a memory, a word, a pointer, a cell and a policy: queues trust them.
 ///
 /// ```compile_fail,E0200
 /// use poach_memory::{Full, Machine, Memory, StoreLoad};
@@ -179,7 +179,7 @@ mod traits_that_queues_trust {}
 /// ```
 mod unfenced {}
 
-/// A bound that nobody vouches for.
+/// A bound without a promise.
 ///
 /// ```compile_fail,E0133
 /// # use poach_memory::Delta;
@@ -293,8 +293,8 @@ mod bounds {}
 /// ```
 mod displaced {}
 
-/// An object that is not the caller's to free: `Freed` is made by promise, and so `Memory::free`
-/// and `Freed::address` have none from safe code.
+/// An object that is not the caller's to free: only unsafe code makes a `Freed`, so safe code has
+/// none for `Memory::free` and `Freed::address`.
 ///
 /// ```compile_fail,E0133
 /// use poach_memory::{Freed, Machine, Memory};

@@ -3,38 +3,38 @@
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 4
 //! ("Bounding worker position", "Determining delta") and section 7 (from capacity to bound).
 //!
-//! A load can overtake no more stores than the processor can hold back: those in the `S` entries of
-//! its store buffer, and those that have left it and are still on their way to the cache, in `E`
-//! more. The paper's processors have `E = 1` (section 7.3: one with 32 entries behaves as
-//! TSO\[33\]). A processor whose stores pass a write-combining buffer has more: Zen 4 holds 10
-//! (`crates/measure/README.md`). So a capacity is no bound, and no constructor here takes it for
-//! one: they want a [`Bound`].
+//! A load can overtake no more stores than the processor can hold back: `S` in the entries of its
+//! store buffer, and `E` that have left the buffer and are on their way to the cache. The paper's
+//! processors have `E = 1` (section 7.3: a processor with 32 entries behaves as TSO\[33\]). A
+//! processor whose stores pass a write-combining buffer has more: Zen 4 holds 10
+//! (`crates/measure/README.md`). So a capacity is not a bound, and the constructors here take a
+//! [`Bound`] instead.
 //!
-//! If between two pops there are at least `x` other stores, one store in `x + 1` of those in the
-//! buffer is the owner's store of its index. On the way out a whole run of stores to one cache line
-//! may share an entry, so there no number of stores keeps two pops apart by more than one entry:
-//! every second entry may hide a pop. Together
+//! If the owner makes at least `x` other stores between two pops, one store in `x + 1` in the
+//! buffer is its store of its index. Behind the buffer a run of stores to one cache line may share
+//! an entry. So there any number of other stores separates two pops by one entry only, and every
+//! second entry may hide a pop. Together:
 //!
 //! ```text
 //! delta = E / 2 + ceil(S / (x + 1))            if E is even
 //! delta = (E - 1) / 2 + floor(S / (x + 1)) + 1   if E is odd
 //! ```
 //!
-//! For either the youngest entry on the way out holds a pop, and `x` stores in the buffer come
-//! before the next one; or it does not, and the buffer may begin with one. Where `E` is even both
-//! of these leave `E / 2` entries with a pop, and the second fits more into the buffer. Where it is
-//! odd the first leaves one entry more with a pop. For `E = 1` this is the paper's `ceil((S + 1) /
-//! (x + 1))`.
+//! Proof: either the youngest entry behind the buffer holds a pop, and `x` stores in the buffer
+//! come before the next pop; or it does not, and the buffer may begin with a pop. If `E` is even,
+//! both cases leave `E / 2` entries with a pop, and the second case fits more pops into the buffer.
+//! If `E` is odd, the first case has one entry more with a pop. For `E = 1` this is the paper's
+//! `ceil((S + 1) / (x + 1))`.
 //!
-//! With `x = 0` there is no bound: stores to one address with no other between them may leave as
-//! one. The store between must go to another cache line.
+//! With `x = 0` there is no bound, because consecutive stores to one address may leave the buffer
+//! as one store. The store between must go to another cache line.
 
 //! # Who promises what
 //!
 //! A queue with a bound that is too small loses tasks or hands them out twice, and a box that comes
-//! out twice is freed twice. So a [`Delta`] is a promise: safe code gets one from
-//! [`Delta::for_this_processor`] alone, which refuses what it does not know, and every other
-//! constructor is unsafe. [`hidden_pops`] is the arithmetic without the promise.
+//! out twice is freed twice. So a [`Delta`] is a promise. Safe code gets a `Delta` from
+//! [`Delta::for_this_processor`] alone, which returns an error for an unknown processor. Every
+//! other constructor is unsafe. [`hidden_pops`] is the arithmetic without the promise.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -44,12 +44,12 @@ pub use crate::processor::{Bound, DOCUMENTED, Documented, Maker, Processor};
 /// Entries between the store buffer and the cache on the processors of the paper.
 pub const EGRESS: u64 = 1;
 
-/// How many pops the entries of a processor can hide, for a client that makes at least `stores`
-/// stores, to cache lines other than the queue's, between any two pops: `capacity` entries of the
-/// store buffer, and `egress` behind it, each of which may hold any number of stores in a row to
-/// one cache line.
+/// Returns how many pops a processor can hide.
 ///
-/// With `stores = 0` the queue makes one itself at each pop, and the bound is that of `x = 1`.
+/// The processor has `capacity` entries in its store buffer and `egress` entries behind it, each of
+/// which may hold any number of consecutive stores to one cache line. The client makes at least
+/// `stores` stores between any two pops, to cache lines other than the queue's. With `stores = 0`
+/// the queue itself makes one store at each pop, as for `x = 1`.
 ///
 /// ```
 /// use poach_memory::delta::hidden_pops;
@@ -63,13 +63,13 @@ pub const EGRESS: u64 = 1;
 ///
 /// # Errors
 ///
-/// [`DeltaError::NoCapacity`] if `capacity` is 0: a processor without a store buffer needs no
-/// bound, it is sequentially consistent.
+/// [`DeltaError::NoCapacity`] if `capacity` is 0. A processor without a store buffer is
+/// sequentially consistent and needs no bound.
 pub fn hidden_pops(capacity: u64, egress: u64, stores: u64) -> Result<NonZeroU64, DeltaError> {
     if capacity == 0 {
         return Err(DeltaError::NoCapacity);
     }
-    // In 128 bits: the caller's numbers may be as great as they like.
+    // 128 bits, so that no sum overflows.
     let between = u128::from(stores.max(1)) + 1;
     let (full, rest) = (u128::from(capacity) / between, u128::from(capacity) % between);
     let one_more = !egress.is_multiple_of(2) || rest > 0;
@@ -77,7 +77,7 @@ pub fn hidden_pops(capacity: u64, egress: u64, stores: u64) -> Result<NonZeroU64
     Ok(u64::try_from(pops).ok().and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MAX))
 }
 
-/// As many stores as any processor of [`DOCUMENTED`] holds back, as far as is known.
+/// The largest known bound of the processors in [`DOCUMENTED`], in stores.
 pub fn largest_known() -> NonZeroU64 {
     let held = |row: &Documented| match row.bound {
         Bound::Seen(bound) | Bound::AtLeast(bound) => bound,
@@ -87,10 +87,10 @@ pub fn largest_known() -> NonZeroU64 {
     largest.unwrap_or(NonZeroU64::MIN)
 }
 
-/// A promise to a queue: a thief fails to see at most so many of its owner's pops.
+/// A promise to a queue: the greatest number of its owner's pops that a thief fails to see.
 ///
-/// The promise is about every thread that owns the queue, for as long as it does: about the
-/// processor that it runs on, and about the stores that it makes between two pops.
+/// The promise concerns every thread that owns the queue, while it owns the queue: the processor on
+/// which the thread runs, and the stores that it makes between two pops.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Delta {
     pops: NonZeroU64,
@@ -99,14 +99,13 @@ pub struct Delta {
 }
 
 impl Delta {
-    /// The bound on the processor that this program runs on, with the queue making one store at
-    /// each pop. Refuses where it is not known.
+    /// The bound of the processor that this program runs on, if it is known. The queue makes one
+    /// store at each pop.
     ///
-    /// It rests on the table's [`Bound::Seen`], for which this crate vouches, and on what `cpuid`
-    /// says here and now. A hypervisor may show its guests another processor than they run on,
-    /// and may move them to another one later, which `cpuid` cannot tell: so this refuses in a
-    /// virtual machine. There [`measured`](Delta::measured) or
-    /// [`documented`](Delta::documented) is for a caller that knows the host, and
+    /// It relies on the table's [`Bound::Seen`], for which this crate vouches, and on `cpuid`. In a
+    /// virtual machine it returns an error, because the hypervisor may show a different processor,
+    /// or may move the machine to another host later. A caller that knows the host can use
+    /// [`measured`](Delta::measured) or [`documented`](Delta::documented) there.
     /// [`Asymmetric`](crate::Asymmetric) needs no bound.
     ///
     /// # Errors
@@ -117,8 +116,8 @@ impl Delta {
     }
 
     fn trusted(here: Option<Processor>, is_virtual: bool) -> Result<Delta, DeltaError> {
-        // SAFETY: the queue makes the store; the rest is what the table and `cpuid` say, and
-        // nothing stands between `cpuid` and the processor, as is looked at below.
+        // SAFETY: the queue makes the store. The table holds the bound of the processor that
+        // `cpuid` shows, and no hypervisor changes what it shows, as is checked below.
         let delta = unsafe { Delta::documented_of(here, 0) }?;
         match here {
             Some(shown) if is_virtual => Err(DeltaError::Virtual(shown)),
@@ -126,21 +125,21 @@ impl Delta {
         }
     }
 
-    /// The bound on the processor that `cpuid` shows, in a virtual machine too, for a client that
-    /// makes at least `stores` stores between any two pops (0: the queue makes one).
+    /// The bound of the processor that `cpuid` shows, also in a virtual machine. The client makes
+    /// at least `stores` stores between any two pops (0: the queue makes one).
     ///
     /// # Errors
     ///
     /// [`DeltaError::Undocumented`] if the processor is not in [`DOCUMENTED`], and
-    /// [`DeltaError::NoBound`] if its capacity is there and its bound is not known. Measure it
+    /// [`DeltaError::NoBound`] if the table has its capacity but no bound. Measure the bound then,
     /// and use [`measured`](Delta::measured).
     ///
     /// # Safety
     ///
-    /// The owners of queues with this bound run on processors of the model that `cpuid` shows now,
-    /// or of one that holds no more stores back, as long as they own them. If `stores` is not
-    /// 0, they make so many stores, to cache lines other than the queue's, between any two
-    /// pops.
+    /// While a thread owns a queue with this bound, it runs on a processor of the model that
+    /// `cpuid` shows now, or of a model that holds back no more stores. If `stores` is not 0, the
+    /// owner makes at least `stores` stores between any two pops, to cache lines other than the
+    /// queue's.
     pub unsafe fn documented(stores: u64) -> Result<Delta, DeltaError> {
         // SAFETY: by this function's contract.
         unsafe { Delta::documented_of(Processor::here(), stores) }
@@ -148,7 +147,7 @@ impl Delta {
 
     /// # Safety
     ///
-    /// As [`documented`](Delta::documented), of this processor.
+    /// As [`documented`](Delta::documented), for the processor `here`.
     unsafe fn documented_of(here: Option<Processor>, stores: u64) -> Result<Delta, DeltaError> {
         match here.and_then(Processor::documented) {
             // SAFETY: by this function's contract.
@@ -157,29 +156,28 @@ impl Delta {
         }
     }
 
-    /// The bound on a processor of the table.
+    /// The bound of the processors in a row of the table.
     ///
     /// # Errors
     ///
-    /// [`DeltaError::NoBound`] if only its capacity is known.
+    /// [`DeltaError::NoBound`] if only their capacity is known.
     ///
     /// # Safety
     ///
-    /// As [`documented`](Delta::documented), of the row's processors.
+    /// As [`documented`](Delta::documented), for the row's processors.
     pub unsafe fn of(entry: &'static Documented, stores: u64) -> Result<Delta, DeltaError> {
         match entry.bound {
             Bound::Seen(bound) => {
                 let egress = bound.saturating_sub(entry.capacity);
-                // SAFETY: the table's bound is of these processors; the rest is this function's
-                // contract.
+                // SAFETY: the row holds these processors' bound. The caller promises the stores.
                 unsafe { Delta::with_egress(entry.capacity, egress, stores) }
             }
             Bound::AtLeast(_) | Bound::Unknown => Err(DeltaError::NoBound(entry)),
         }
     }
 
-    /// The bound on a processor with `capacity` store buffer entries and one [`EGRESS`] entry:
-    /// [`hidden_pops`] as a promise.
+    /// The bound of a processor with `capacity` store buffer entries and one [`EGRESS`] entry, by
+    /// [`hidden_pops`].
     ///
     /// # Errors
     ///
@@ -187,14 +185,13 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// As [`with_egress`](Delta::with_egress), with 1 for `egress`. Zen 4 and Zen 5, for instance,
-    /// have more.
+    /// As [`with_egress`](Delta::with_egress) with an `egress` of 1. Zen 4 and Zen 5 have more.
     pub unsafe fn new(capacity: u64, stores: u64) -> Result<Delta, DeltaError> {
         // SAFETY: by this function's contract.
         unsafe { Delta::with_egress(capacity, EGRESS, stores) }
     }
 
-    /// [`hidden_pops`] as a promise.
+    /// The bound of a processor with these entries, by [`hidden_pops`].
     ///
     /// # Errors
     ///
@@ -202,9 +199,9 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// The owners of queues with this bound run on processors with no more than `capacity` entries
-    /// in the store buffer and `egress` behind it. If `stores` is not 0, they make so many
-    /// stores, to cache lines other than the queue's, between any two pops.
+    /// The owners of queues with this bound run on processors with at most `capacity` entries in
+    /// the store buffer and `egress` entries behind it. If `stores` is not 0, they make at least
+    /// `stores` stores between any two pops, to cache lines other than the queue's.
     pub unsafe fn with_egress(
         capacity: u64,
         egress: u64,
@@ -213,34 +210,37 @@ impl Delta {
         hidden_pops(capacity, egress, stores).map(|pops| Delta { pops, stores })
     }
 
-    /// A bound for tests and benchmarks on a processor that has none: [`largest_known`] pops; with
-    /// a store between pops that is about twice what the processor with the largest needs.
+    /// A bound of [`largest_known`] pops, for tests and benchmarks on a processor without a known
+    /// bound. With a store between pops this is about twice what the processor with the largest
+    /// bound needs.
     ///
     /// # Safety
     ///
-    /// As [`exactly`](Delta::exactly). Nobody vouches for it, and a later processor may hold back
-    /// more. If `stores` is not 0, the owners make so many stores between any two pops.
+    /// As [`exactly`](Delta::exactly). This crate does not vouch for the bound: a later processor
+    /// may hold back more stores. If `stores` is not 0, the owners make at least `stores` stores
+    /// between any two pops.
     pub unsafe fn ample(stores: u64) -> Delta {
         Delta { pops: largest_known(), stores }
     }
 
-    /// A bound that the caller has from elsewhere, with the queue making one store at each pop.
+    /// A bound that the caller knows. The queue makes one store at each pop.
     ///
     /// # Safety
     ///
-    /// Where a store to another cache line stands between any two pops, a load of a thief misses at
-    /// most `pops` of the owner's pops, on every processor on which an owner of a queue with
+    /// If the owner makes a store to another cache line between any two pops, a thief's load misses
+    /// at most `pops` of the pops. This holds on every processor on which an owner of a queue with
     /// this bound runs.
     pub unsafe fn exactly(pops: NonZeroU64) -> Delta {
         Delta { pops, stores: 0 }
     }
 
-    /// The same bound for a client that makes the stores between pops itself: the queue makes none.
+    /// The same bound for a client that makes the stores between pops itself, so that the queue
+    /// makes none.
     ///
     /// # Safety
     ///
-    /// The owners make a store, to a cache line other than the queue's, between any two pops; as
-    /// many as the bound counts on.
+    /// Between any two pops the owners make as many stores as the bound assumes, at least one, to
+    /// cache lines other than the queue's.
     #[must_use]
     pub unsafe fn without_fill(self) -> Delta {
         Delta { stores: self.stores.max(1), ..self }
@@ -251,7 +251,7 @@ impl Delta {
         self.pops.get()
     }
 
-    /// Whether the queue itself stores to another line at each pop.
+    /// Returns `true` if the queue itself stores to another line at each pop.
     #[inline(always)]
     pub fn fills(self) -> bool {
         self.stores == 0
@@ -271,10 +271,10 @@ pub enum DeltaError {
     NoCapacity,
     /// This processor (if it is an x86-64 at all) is not in the table.
     Undocumented(Option<Processor>),
-    /// Its capacity is in the table, but not what loads overtake.
+    /// Its capacity is in the table, but not its bound.
     NoBound(&'static Documented),
-    /// `cpuid` shows this processor to a virtual machine, which may run on another one now or
-    /// later.
+    /// `cpuid` shows this processor in a virtual machine, which may run on another processor, now
+    /// or later.
     Virtual(Processor),
 }
 
@@ -326,7 +326,7 @@ mod tests {
         hidden_pops(capacity, egress, stores).unwrap().get()
     }
 
-    /// A bound that no queue is given.
+    /// A bound for no queue.
     fn delta(capacity: u64, stores: u64) -> Delta {
         // SAFETY: no queue is given it.
         unsafe { Delta::new(capacity, stores) }.unwrap()
@@ -367,9 +367,9 @@ mod tests {
         assert_eq!(unsafe { Delta::new(0, 1) }, Err(DeltaError::NoCapacity));
     }
 
-    /// The most pops among stores on their way: `egress` runs of stores to one line, of which the
-    /// oldest may be half gone and the youngest half come, and `capacity` stores behind them.
-    /// The client stores `between` times between two pops, each time to the same line.
+    /// The most pops among the stores that a processor holds back: `egress` runs of stores to one
+    /// line, the oldest and the youngest of which may be incomplete, and `capacity` stores after
+    /// them. The client stores `between` times between two pops, each time to the same line.
     fn hidden(capacity: u64, egress: u64, between: u64) -> u64 {
         let period = between + 1;
         let pops = |from: u64, to: u64| (from..to).filter(|at| at.is_multiple_of(period)).count();

@@ -1,27 +1,26 @@
-//! The asymmetric fence by displacement: a thief makes its way onto the owner's processor and back.
+//! An asymmetric fence by displacement: a thief moves to the owner's processor and back.
 //!
 //! Source: Dice, Huang and Yang, *Asymmetric Dekker Synchronization* (2001), as Gidron et al. use
 //! it in *SALSA*, section 6.1.
 //!
-//! While a thief runs on the owner's processor the owner does not: it was descheduled, and the
-//! kernel executes a full fence at each switch of threads. So the thief sees every store that the
-//! owner had issued, and the owner, once back, every store that the thief had made. It needs no
-//! system call that knows about memory, only one that binds a thread to a processor. It is slow:
-//! the thief waits for the owner's time slice to end, milliseconds if the owner is busy.
+//! While a thief runs on the owner's processor, the owner is descheduled, and the kernel executes a
+//! full fence at each context switch. So the thief sees every store that the owner had issued, and
+//! the owner later sees every store that the thief had made. The only system call needed binds a
+//! thread to a processor. The fence is slow: the thief waits for the end of the owner's time slice,
+//! milliseconds if the owner is busy.
 
 use core::fmt;
 
 use crate::{Machine, Memory, StoreLoad};
 
-/// The owner pays nothing; a thief that sees a task binds itself to the owner's processor and back.
+/// The owner pays nothing; a thief that sees a task moves to the owner's processor and back.
 ///
-/// Sound on Linux, for an owner whose every push and pop happens on a thread that is bound to the
-/// processor named here. A queue whose owner runs elsewhere loses tasks or hands them out twice: so
-/// to make the policy is a promise, and unsafe.
+/// Sound on Linux, for an owner whose pushes and pops all happen on a thread that is bound to the
+/// given processor. A queue whose owner runs elsewhere loses tasks or hands them out twice, so the
+/// constructors are unsafe.
 ///
-/// Its margin is without end, so a thief [resolves](StoreLoad::resolve) each steal and displaces
-/// itself only when there is something to steal. If the kernel will not have it on the owner's
-/// processor the steal is aborted.
+/// The margin is infinite, so a thief [resolves](StoreLoad::resolve) each steal, and moves only if
+/// there is a task to steal. If the kernel refuses the owner's processor, the steal is aborted.
 #[derive(Clone, Copy, Debug)]
 pub struct Displaced {
     #[cfg_attr(
@@ -31,7 +30,7 @@ pub struct Displaced {
     owner: usize,
 }
 
-/// Why there is no policy by displacement.
+/// Why displacement is not possible.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum CannotDisplace {
@@ -58,8 +57,8 @@ impl fmt::Display for CannotDisplace {
 impl std::error::Error for CannotDisplace {}
 
 impl Displaced {
-    /// Binds the calling thread to the processor it runs on, and makes the policy for queues that
-    /// this thread owns.
+    /// Binds the calling thread to its current processor, and makes the policy for queues that this
+    /// thread owns.
     ///
     /// # Errors
     ///
@@ -67,30 +66,31 @@ impl Displaced {
     ///
     /// # Safety
     ///
-    /// Queues with this policy are pushed to and popped from by this thread alone, and nobody binds
-    /// it elsewhere or frees it while they are in use.
+    /// Only this thread pushes to and pops from queues with this policy. It stays bound to its
+    /// processor while they are in use.
     pub unsafe fn bind_owner() -> Result<Displaced, CannotDisplace> {
         system::bind_here().map(|owner| Displaced { owner })
     }
 
-    /// The policy for owners that the caller has bound to `processor`. Tries one displacement.
+    /// The policy for owners that the caller has bound to `processor`. Moves the calling thread
+    /// there once, to see that it can.
     ///
     /// # Errors
     ///
-    /// [`CannotDisplace`] if this thread cannot get there.
+    /// [`CannotDisplace`] if this thread cannot run there.
     ///
     /// # Safety
     ///
-    /// Every push to and pop from a queue with this policy is made by a thread that is bound to
-    /// `processor` alone.
+    /// Only threads that are bound to `processor` alone push to and pop from a queue with this
+    /// policy.
     pub unsafe fn onto(processor: usize) -> Result<Displaced, CannotDisplace> {
         system::visit(processor).map(|()| Displaced { owner: processor })
     }
 }
 
-// SAFETY: the margin is without end, so nothing is promised but of `resolve`. Whoever made the
-// policy has promised that the owner runs on the processor named and nowhere else; while the thief
-// runs there the owner does not, and a switch of threads is a full fence on both sides.
+// SAFETY: the margin is infinite, so only `resolve` promises anything. The policy's maker has
+// promised that the owner runs on the given processor only. While the thief runs there, the owner
+// does not, and a context switch is a full fence for both threads.
 unsafe impl StoreLoad<Machine> for Displaced {
     #[inline(always)]
     fn owner(&self) {
@@ -122,7 +122,7 @@ mod system {
 
     pub(super) fn bind_here() -> Result<usize, CannotDisplace> {
         let here = sched_getcpu();
-        // Whether the thread has moved since or not, after this it is there, and stays.
+        // The thread may have moved meanwhile; after this call it is there, and stays.
         sched_setaffinity(None, &only(here)?).map_err(|_| CannotDisplace::Refused(here))?;
         Ok(here)
     }
@@ -131,8 +131,8 @@ mod system {
         let refused = |_| CannotDisplace::Refused(processor);
         let home = sched_getaffinity(None).map_err(refused)?;
         sched_setaffinity(None, &only(processor)?).map_err(refused)?;
-        // The visit is over and did its work even if the way home is closed (the process was
-        // confined meanwhile): the thread then goes on where it is.
+        // The fence has happened, even if the thread cannot return because the process was confined
+        // meanwhile. It then goes on where it is.
         let _ = sched_setaffinity(None, &home);
         Ok(())
     }

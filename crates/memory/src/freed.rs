@@ -1,12 +1,11 @@
-//! Objects that no thread uses any more, by the word of a protocol.
+//! Objects that a reclamation protocol has found unused.
 
 use core::fmt;
 
-/// A boxed object that a reclamation protocol has found to be unused. To drop this is to free it.
+/// A boxed object that a reclamation protocol has found unused. Dropping this frees the object.
 ///
-/// [`Memory::free`](crate::Memory::free) takes it: real memory drops it at once; a model's keeps it
-/// until no thread runs, and tells whether one uses the object meanwhile, which is then still
-/// there.
+/// [`Memory::free`](crate::Memory::free) takes it. Real memory drops it at once. A model's memory
+/// keeps the object until no thread runs, and reports a thread that uses it meanwhile.
 pub struct Freed {
     object: *mut (),
     destroy: unsafe fn(*mut ()),
@@ -17,9 +16,9 @@ impl Freed {
     ///
     /// # Safety
     ///
-    /// `object` came from [`Box::into_raw`], or from a boxed slice of one, and nobody else frees
-    /// it. From now on no thread uses it. It may be dropped by another thread of the same
-    /// memory, as long as that runs.
+    /// `object` came from [`Box::into_raw`], or from a boxed slice of length one, and no other code
+    /// frees it. From now on no thread uses it. Another thread of the same memory may drop it,
+    /// while that memory is in use.
     #[inline]
     pub unsafe fn new<T>(object: *mut T) -> Self {
         Freed { object: object.cast(), destroy: destroy::<T> }
@@ -33,17 +32,17 @@ impl Freed {
 
 /// # Safety
 ///
-/// That of [`Freed::new`], for a `T`; to be called once.
+/// As for [`Freed::new`] of a `T`. Called once.
 unsafe fn destroy<T>(object: *mut ()) {
-    // SAFETY: it came from a box of a `T`, whose layout is that of a slice of one, and nobody else
-    // frees or uses it.
+    // SAFETY: it came from a box of a `T`, whose layout is that of a slice of length one, and no
+    // other code frees or uses it.
     drop(unsafe { Box::from_raw(object.cast::<T>()) });
 }
 
 impl Drop for Freed {
     #[inline]
     fn drop(&mut self) {
-        // SAFETY: `new`'s caller has vouched for the object, and `self` is dropped once.
+        // SAFETY: `new`'s caller has promised the contract, and `self` is dropped once.
         unsafe { (self.destroy)(self.object) };
     }
 }

@@ -1,7 +1,7 @@
 //! The memory of loom, which explores a program's executions under the C11 memory model.
 //!
-//! loom knows no process-wide barrier, so [`Loom`] has none: the policies fall back to full fences
-//! and loom checks the fenced form of each queue. The other forms are for `poach-check`.
+//! loom has no process-wide barrier, so the policies fall back to full fences, and loom checks the
+//! fenced form of each queue. `poach-check` checks the other forms.
 
 use core::sync::atomic::Ordering;
 
@@ -10,7 +10,7 @@ use loom::sync::atomic::{AtomicPtr, AtomicU64, fence};
 
 use crate::{Cell, Memory, Pointer, Word};
 
-/// loom's memory: only to be used inside `loom::model`.
+/// loom's memory, for use inside `loom::model` only.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Loom;
 

@@ -41,8 +41,8 @@ unsafe impl Memory for Machine {
             reason = "it was allocated with the layout of these words"
         )]
         let words = ptr::slice_from_raw_parts_mut(words.cast::<AtomicU64>(), length);
-        // SAFETY: the allocator of boxes has just given it with this slice's layout, and a word of
-        // zero bytes is one that holds 0.
+        // SAFETY: the global allocator has just returned it for this slice's layout, and a word
+        // whose bytes are zero holds 0.
         Some(unsafe { Box::from_raw(words) })
     }
 
@@ -99,8 +99,8 @@ unsafe impl Memory for Machine {
         membarrier::is_refused()
     }
 
-    /// True on x86-64. Miri's memory is C11's whatever the target, and `portable` is what a
-    /// processor without total store order would run.
+    /// `true` on x86-64, except under Miri, whose memory model is C11's on each target, and with
+    /// the feature `portable`, which builds for a processor without total store order.
     #[inline(always)]
     fn total_store_order() -> bool {
         cfg!(all(target_arch = "x86_64", not(miri), not(feature = "portable")))
@@ -133,7 +133,7 @@ unsafe impl Memory for Machine {
 
     #[cfg(all(target_arch = "x86_64", not(miri), not(feature = "portable")))]
     fn evict<T>(those: &[T]) {
-        /// Of every x86-64 processor there is.
+        /// The line size of every x86-64 processor, in bytes.
         const LINE: usize = 64;
         if size_of_val(those) == 0 {
             // It may stand where there is no memory.
@@ -151,7 +151,7 @@ unsafe impl Memory for Machine {
     }
 }
 
-// SAFETY: it is the `AtomicU64` that the trait speaks of.
+// SAFETY: these are the methods of `AtomicU64` that the trait describes.
 unsafe impl Word for AtomicU64 {
     #[inline(always)]
     fn new(value: u64) -> Self {
@@ -244,7 +244,7 @@ unsafe impl<T> Pointer<T> for AtomicPtr<T> {
 #[repr(transparent)]
 pub struct DataCell<T>(UnsafeCell<T>);
 
-// SAFETY: an `UnsafeCell`, which lends its one place.
+// SAFETY: the value lies in an `UnsafeCell`, which has one address.
 unsafe impl<T> Cell<T> for DataCell<T> {
     #[inline(always)]
     fn new(value: T) -> Self {
@@ -278,8 +278,7 @@ mod tests {
         assert!(bytes.iter().copied().eq(0..=255));
     }
 
-    /// The line behind a slice is not evicted: there may be no memory, and then the instruction
-    /// faults.
+    /// The line after a slice is not evicted: if no memory is mapped there, the instruction faults.
     #[test]
     #[cfg(all(target_os = "linux", target_arch = "x86_64", not(miri), not(feature = "portable")))]
     fn a_slice_may_end_where_memory_ends() {
@@ -289,9 +288,9 @@ mod tests {
         // SAFETY: the system chooses the address, so no memory of others is replaced.
         let pages = unsafe { libc::mmap(core::ptr::null_mut(), 2 * PAGE, access, kind, -1, 0) };
         assert_ne!(pages, libc::MAP_FAILED);
-        // SAFETY: the second page is this mapping's, and nobody uses it.
+        // SAFETY: the second page belongs to this mapping, and no thread uses it.
         assert_eq!(unsafe { libc::munmap(pages.wrapping_byte_add(PAGE), PAGE) }, 0);
-        // SAFETY: the first page is there, zeroed, and nobody writes to it.
+        // SAFETY: the first page is mapped and zeroed, and no thread writes to it.
         let page = unsafe { core::slice::from_raw_parts(pages.cast::<u8>(), PAGE) };
         Machine::evict(page);
         assert!(page.iter().all(|byte| *byte == 0));

@@ -2,10 +2,10 @@
 //! caller alone.
 //!
 //! A thread that calls [`barrier`] makes each processor that runs a thread of the process execute a
-//! full fence before the call returns; a thread that is not running passed one when it was
-//! descheduled. So a store that another thread had issued before its fence is visible after
-//! `barrier`, and a load that it issues after the fence sees all that preceded `barrier`. The other
-//! thread needs no more than to keep its compiler from reordering.
+//! full fence before the call returns. A thread that is not running executed a full fence when it
+//! was descheduled. So the stores that another thread issued before its fence are visible after
+//! `barrier`, and the loads that it issues after its fence see all stores before `barrier`. The
+//! other thread itself needs only a compiler fence.
 //!
 //! | system | means | source |
 //! |---|---|---|
@@ -15,64 +15,64 @@
 //!
 //! # One answer a process
 //!
-//! An owner leaves its fence out because [`register`] has said `Ok` to it, or to the thread that
-//! made its queue; a thief calls [`barrier`] for it on the same ground. Would one of them be told
-//! otherwise, the owner would go without a fence against a thief's local one, and a task would come
-//! out twice. But the kernel may answer two threads of one process differently: a seccomp filter is
-//! a thread's own. So the first answer that arrives is the process's, by a compare-and-swap from
-//! "unknown", and every thread takes it, also one whose own request had another result. If the
-//! first is "refused", all use full fences, which need no registration. If it is "granted", the
-//! process is registered, for it is the process that is, not the thread that asked.
+//! An owner omits its fence because [`register`] returned `Ok` to it, or to the thread that made
+//! its queue. A thief calls [`barrier`] for the same reason. If the two got different answers, the
+//! owner would have no fence and the thief only a local fence, and a task would come out twice. But
+//! the kernel may answer two threads of one process differently, because each thread has its own
+//! seccomp filters.
+//!
+//! So the first answer holds for the process: it is set by a compare-and-swap from "unknown". Every
+//! thread uses it, even if its own request had another result. If the answer is "refused", all
+//! threads use full fences, which need no registration. If it is "granted", the whole process is
+//! registered, because the kernel registers processes, not threads.
 //!
 //! # A barrier that fails later
 //!
-//! A seccomp filter may be installed after the first use, or may be on one thread only. Then the
-//! kernel refuses a barrier that the process was granted. The owner may have read the thieves'
+//! A seccomp filter may be installed after the first use, or in one thread only. Then the kernel
+//! refuses the barrier although the process is registered. The owner may have read the thieves'
 //! index already, without a fence, so a full fence of the caller comes too late. There are two ways
-//! to call for a barrier:
+//! to call the barrier:
 //!
-//! - [`try_barrier`] says that it failed. The caller must then do nothing that needed the barrier.
-//!   The answer of the process becomes "lost", which is final: [`register`] and [`is_registered`]
-//!   refuse from then on, so that what is made later uses full fences, and [`is_refused`] tells
-//!   owners to fence from their next safe point on. All deques are built on this: a thief takes
-//!   nothing then, and asks the owner (`poach_deque::split`,
+//! - [`try_barrier`] returns `false` if it failed. The caller must then do nothing that needs the
+//!   barrier. The answer of the process becomes "lost", which is final. From then on [`register`]
+//!   and [`is_registered`] refuse, so that later queues use full fences. [`is_refused`] tells
+//!   owners to fence from their next safe point on. All deques use this call. A thief takes nothing
+//!   then, and asks the owner (`poach_deque::split`,
 //!   [`StoreLoad::ask_owner`](crate::StoreLoad::ask_owner)).
-//! - [`barrier`] cannot fail: its caller has no way back. If the kernel refuses it, the program is
-//!   aborted, with a message. The task pools make such barriers: a consumer that has made a chunk
-//!   its own, or is about to sleep, depends on all other threads of the pool, and none of them can
-//!   be asked to come to a safe point.
+//! - [`barrier`] cannot fail. If the kernel refuses it, the program aborts with a message. The task
+//!   pools use this call. A consumer that has taken a chunk, or is about to sleep, depends on all
+//!   other threads of the pool, and cannot ask them to come to a safe point.
 //!
-//! Both make the system call as long as the process was registered, also when the answer is "lost":
-//! an owner that has not come to a safe point goes without fences, and the calling thread may be
-//! one that the filter does not concern. [`may_succeed`] says whether that is worth a try.
+//! Both make the system call if the process was ever registered, also after the answer became
+//! "lost". An owner before its safe point still has no fence, and the filter may not concern the
+//! calling thread. [`may_succeed`] tells whether the call may succeed.
 //!
 //! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the
-//! call then, so a thief can still deal with an owner that has not come to a safe point.
+//! call then, so a thief can still synchronize with an owner before its safe point.
 //!
 //! # No substitute for it
 //!
-//! folly and others take a page's write permission away where `membarrier(2)` is refused: the
-//! kernel then interrupts each processor that runs the process, to have it forget the old
-//! permission, and such an interrupt is a full fence there. No page of Linux or of a processor's
-//! maker promises the interrupt. Since Linux 6.15 an AMD processor with `INVLPGB` forgets by a
-//! broadcast, without one, in a process that runs on four processors or more; an owner's store may
-//! stay in its store buffer. A process cannot find out which it is. So there is no second means: a
-//! thief that has lost the barrier waits for the owner (`docs/notebook/runtime.md` has what else
-//! was thought of).
+//! Where `membarrier(2)` is refused, folly and others remove a page's write permission. The kernel
+//! then interrupts each processor that runs the process, to flush its TLB, and the interrupt is a
+//! full fence. But no documentation of Linux or of a processor's maker promises the interrupt.
+//! Since Linux 6.15 an AMD processor with `INVLPGB` flushes by a broadcast, without an interrupt,
+//! in a process that runs on four processors or more. An owner's store may then stay in its store
+//! buffer. A process cannot find out which of the two happens. So there is no substitute: a thief
+//! that has lost the barrier waits for the owner (`docs/notebook/runtime.md` lists the alternatives
+//! that were considered).
 //!
 //! # Registered before `main`
 //!
-//! The kernel registers a process with one thread at once. Where there are several it first waits
-//! until every processor has passed through its scheduler: 5 to 25 ms (Linux 6.1, two processors),
-//! longer than many a program runs that walks a directory and starts a thread before its first
-//! pool. So a function in `.init_array` registers the process before `main`, if it has one thread
-//! then; that is one system call. It decides nothing: the answer is still that of the first
-//! [`register`], so a filter that a program installs in between is heard. A library that is loaded
-//! by a process with threads cannot do that. There [`is_registered`] lets another thread wait for
-//! the kernel.
+//! The kernel registers a process with one thread at once. If there are several threads, it first
+//! waits until every processor has passed through its scheduler: 5 to 25 ms (Linux 6.1, two
+//! processors), longer than many programs run. So a function in `.init_array` registers the process
+//! before `main`, if it has one thread then; that is one system call. It does not set the answer:
+//! the first [`register`] does, and respects a filter that the program installs in between. A
+//! library that is loaded by a process with threads cannot register early. There [`is_registered`]
+//! lets another thread wait for the kernel.
 //!
-//! Miri interprets the C11 memory model, in which a fence in another thread's name has no meaning:
-//! there, too, the answer is an open "unavailable" and the policies fall back to full fences.
+//! Miri interprets the C11 memory model, in which a thread cannot fence for another. Under Miri the
+//! answer is "unavailable", and the policies fall back to full fences.
 
 use core::cell::Cell;
 use core::fmt;
@@ -106,12 +106,12 @@ impl fmt::Display for Unavailable {
 
 impl std::error::Error for Unavailable {}
 
-/// Registers the process, the first time; the same answer ever after.
+/// Registers the process at the first call. Later calls return the same answer.
 ///
 /// The first call may take milliseconds, if the process had threads when this library was loaded;
-/// the others cost a load. No call waits for another: a process forked while a thread of its parent
-/// registered is not left waiting for that thread. (Calls at once may all register, which the
-/// kernel allows; the first answer is everybody's.)
+/// later calls cost a load. No call waits for another, so a child forked while its parent registers
+/// does not hang. Concurrent calls may all register, which the kernel allows; the first answer is
+/// the answer of all.
 ///
 /// # Errors
 ///
@@ -123,9 +123,9 @@ pub fn register() -> Result<(), Unavailable> {
     told(ANSWER.load(Ordering::Acquire)).unwrap_or_else(register_now)
 }
 
-/// Whether this process has the barrier by now, and has not lost it. If nobody has asked yet, asks,
-/// and waits for nothing: if the kernel would take its time, another thread asks it, and the answer
-/// is `true` once it has.
+/// Returns `true` if this process has the barrier by now, and has not lost it. If no call has asked
+/// the kernel yet, this call asks, without waiting: if the kernel may take long, another thread
+/// asks, and the result becomes `true` later.
 ///
 /// Wait-free, a load, once there is an answer.
 #[inline]
@@ -137,19 +137,19 @@ pub fn is_registered() -> bool {
     }
 }
 
-/// Whether it is known that this process has no barrier, or none any more. Once `true`, it stays
-/// so. Asks nobody.
+/// Returns `true` if this process is known to have no barrier, or to have lost it. Once `true`, it
+/// stays so. Does not ask the kernel.
 ///
 /// Wait-free: a load.
 #[inline]
 pub fn is_refused() -> bool {
-    // Relaxed: who sees it fences more than is needed, at worst.
+    // Relaxed: at worst the caller fences more than is needed.
     !matches!(ANSWER.load(Ordering::Relaxed), UNKNOWN | REGISTERED)
 }
 
-/// Whether [`try_barrier`] may succeed in this thread: the process has the barrier, or has had it,
-/// and the system has not refused one to this thread. (A thread never loses a seccomp filter.) If
-/// nobody has asked yet, asks, as [`is_registered`] does.
+/// Returns `true` if [`try_barrier`] may succeed in this thread: the process has or had the
+/// barrier, and the system has not refused it to this thread. (A thread never loses a seccomp
+/// filter.) Asks the kernel as [`is_registered`] does.
 ///
 /// Wait-free, a load, once there is an answer.
 #[inline]
@@ -158,20 +158,25 @@ pub fn may_succeed() -> bool {
     match ANSWER.load(Ordering::Acquire) {
         UNKNOWN => ask(),
         REGISTERED => true,
-        // Of a thread whose own words are gone it is not known: the next barrier tells.
+        // Unknown once the thread's thread-local variables are gone: the next barrier tells.
         LOST | RETIRED => !REFUSED_HERE.try_with(Cell::get).unwrap_or(false),
         _ => false,
     }
 }
 
-/// Uses the process-wide barrier no more, in the whole process: for a program that will install a
-/// seccomp filter against it, and for tests. What is made from now on uses full fences; split
-/// deques that exist change over at their owners' next safe point, and until then a thief that
-/// takes tasks of such an owner makes a barrier. Other deques that were made before go on to make
-/// barriers as long as the system grants them, and task pools in any case: so call this before the
-/// first of them is made, in particular if the filter kills or traps.
+/// Stops the whole process from using the process-wide barrier: for a program that will install a
+/// seccomp filter against it, and for tests. It cannot be undone.
 ///
-/// It cannot be undone. Wait-free: two exchanges.
+/// | what | from now on |
+/// |---|---|
+/// | queues made later | full fences |
+/// | existing split deques | full fences from the owner's next safe point on; until then thieves execute barriers |
+/// | other existing deques | barriers, while the system grants them |
+/// | existing task pools | barriers |
+///
+/// So call this before the first deque or pool is made, in particular if the filter kills or traps.
+///
+/// Wait-free: two exchanges.
 pub fn switch_off() {
     switch_off_in(&ANSWER);
 }
@@ -179,18 +184,18 @@ pub fn switch_off() {
 fn switch_off_in(process: &AtomicU8) {
     // In this order: "unknown" may become "registered", and nothing becomes "unknown".
     for (from, to) in [(UNKNOWN, OFF), (REGISTERED, RETIRED)] {
-        // Release: pairs with the acquires of those that ask. Relaxed on failure: nothing is read.
+        // Release: pairs with the acquires in `register` and its like. Relaxed on failure: nothing
+        // is read.
         let _ = process.compare_exchange(from, to, Ordering::Release, Ordering::Relaxed);
     }
 }
 
 #[cold]
 fn ask() -> bool {
-    /// The process in which somebody has asked. A child that was forked since has lost the thread
-    /// that did.
+    /// The process that has asked. A child that is forked later has no thread that asks.
     static ASKED: AtomicU32 = AtomicU32::new(0);
     let process = std::process::id();
-    // Relaxed: it keeps others from asking again, and guards nothing.
+    // Relaxed: it only keeps other threads from asking again.
     if ASKED.swap(process, Ordering::Relaxed) == process {
         return false;
     }
@@ -202,10 +207,10 @@ fn ask() -> bool {
     at_once && register_now().is_ok()
 }
 
-/// What this process has been told; changes once it is not [`UNKNOWN`] only from [`REGISTERED`] to
+/// The answer of this process. It changes from [`UNKNOWN`] once, and from [`REGISTERED`] only to
 /// [`LOST`] or [`RETIRED`].
 static ANSWER: AtomicU8 = AtomicU8::new(if BUILT { UNKNOWN } else { NOT_BUILT });
-/// Whether this build has the barrier. Where it has not, no one need ask.
+/// `true` if this build has the barrier.
 const BUILT: bool =
     cfg!(all(any(target_os = "linux", windows), not(miri), not(feature = "portable")));
 const UNKNOWN: u8 = 0;
@@ -216,10 +221,10 @@ const REFUSED: u8 = 3;
 const LOST: u8 = 4;
 /// Switched off in the registered process.
 const RETIRED: u8 = 5;
-/// Switched off before anybody asked.
+/// Switched off before a thread asked.
 const OFF: u8 = 6;
 
-/// What an answer says, if it is one.
+/// What `register` returns for an answer; `None` for [`UNKNOWN`].
 #[inline(always)]
 fn told(answer: u8) -> Option<Result<(), Unavailable>> {
     match answer {
@@ -237,7 +242,7 @@ fn register_now() -> Result<(), Unavailable> {
     decide(&ANSWER, system::register())
 }
 
-/// The process's answer, which is `own` if no other was there before.
+/// Returns the process's answer, and sets it to `own` if it is unknown.
 fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavailable> {
     let word = match own {
         Ok(()) => REGISTERED,
@@ -246,20 +251,18 @@ fn decide(process: &AtomicU8, own: Result<(), Unavailable>) -> Result<(), Unavai
         Err(Unavailable::Lost) => LOST,
         Err(Unavailable::SwitchedOff) => OFF,
     };
-    // Release: pairs with the acquire in `register`. Acquire: as there, of the winner's
-    // registration.
+    // Release: pairs with the acquire in `register`. Acquire: pairs with the winner's release.
     match process.compare_exchange(UNKNOWN, word, Ordering::AcqRel, Ordering::Acquire) {
         Ok(_) => own,
         Err(first) => told(first).unwrap_or(own),
     }
 }
 
-/// A full fence in every thread of this process, where [`register`] has answered `Ok`; a full fence
-/// in this thread alone elsewhere, and while nobody has asked.
+/// Executes a full fence in every thread of this process, if [`register`] has returned `Ok`; else a
+/// full fence in this thread alone.
 ///
 /// Costs one system call: about 0.1 us alone, 0.4 us when it must interrupt another processor.
-/// Aborts the program if the system refuses it in spite of its answer, as a seccomp filter that is
-/// installed later makes it do.
+/// Aborts the program if a seccomp filter that was installed later refuses the call.
 #[inline]
 pub fn barrier() {
     if !try_barrier() {
@@ -267,14 +270,14 @@ pub fn barrier() {
     }
 }
 
-/// [`barrier`], which says `false` where that would abort: the caller must do nothing then that
-/// needs the barrier. From then on the process has none, for those that ask: [a barrier that fails
+/// As [`barrier`], but returns `false` instead of aborting. Then the caller must do nothing that
+/// needs the barrier, and the process has lost it: see [a barrier that fails
 /// later](self#a-barrier-that-fails-later).
 #[inline]
 #[must_use = "if it is false there was no barrier"]
 pub fn try_barrier() -> bool {
-    // Acquire: as in `register`. Whoever relies on the barrier knows of an answer, and so does this
-    // load.
+    // Acquire: as in `register`. A caller that relies on the barrier has seen an answer, so this
+    // load sees it too.
     if matches!(ANSWER.load(Ordering::Acquire), REGISTERED | LOST | RETIRED) {
         return system::barrier() || lost();
     }
@@ -283,24 +286,24 @@ pub fn try_barrier() -> bool {
 }
 
 thread_local! {
-    /// Whether a barrier of this thread was refused.
+    /// `true` once a barrier of this thread was refused.
     static REFUSED_HERE: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The registered process was refused a barrier.
 #[cold]
 fn lost() -> bool {
-    // A destructor of a thread's other words may come after this one is gone.
+    // The destructor of another thread-local variable may run after this variable is gone.
     let _ = REFUSED_HERE.try_with(|refused| refused.set(true));
-    // Release: pairs with the acquires of those that ask. Relaxed on failure: it was lost or
-    // switched off before.
+    // Release: pairs with the acquires in `register` and its like. Relaxed on failure: it was lost
+    // or switched off before.
     let _ = ANSWER.compare_exchange(REGISTERED, LOST, Ordering::Release, Ordering::Relaxed);
     false
 }
 
 #[cold]
 fn failed() -> ! {
-    /// Aborts when the panic below unwinds; its message has been printed then.
+    /// Aborts when the panic below unwinds, after its message was printed.
     struct Abort;
     impl Drop for Abort {
         fn drop(&mut self) {
@@ -326,13 +329,12 @@ mod system {
         MembarrierQuery, membarrier, membarrier_query,
     };
 
-    /// Whether the process was registered before `main`.
+    /// `true` if the process was registered before `main`.
     static EARLY: AtomicBool = AtomicBool::new(false);
 
     #[used]
-    // SAFETY: the section holds pointers to functions of the C calling convention that the system's
-    // loader calls before `main`, and this is one. The function touches only the kernel and a
-    // static.
+    // SAFETY: the section holds pointers to functions of the C calling convention, which the loader
+    // calls before `main`. The function makes system calls and writes a static, nothing else.
     #[unsafe(link_section = ".init_array")]
     static BEFORE_MAIN: extern "C" fn() = register_early;
 
@@ -343,8 +345,8 @@ mod system {
         }
     }
 
-    /// Whether this is the only thread of the process: a directory has two links and one for each
-    /// below it.
+    /// Whether this is the only thread of the process. A directory has two links, and one for each
+    /// subdirectory.
     fn is_alone() -> bool {
         std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == 3)
     }
@@ -361,15 +363,14 @@ mod system {
         membarrier(RegisterPrivateExpedited).map_err(|_| Unavailable::Refused)
     }
 
-    /// Whether the system says at once that there is no such barrier. A filter answers every
-    /// command alike, as a rule.
+    /// Whether the system says at once that it has no such barrier. A filter usually answers every
+    /// command of the system call alike.
     pub(super) fn refuses() -> bool {
         !membarrier_query().contains(MembarrierQuery::PRIVATE_EXPEDITED)
     }
 
     pub(super) fn barrier() -> bool {
-        // Once a process is registered the command has no way to fail (its manual page, ERRORS) but
-        // by a filter.
+        // In a registered process only a filter makes the command fail (its manual page, ERRORS).
         membarrier(PrivateExpedited).is_ok()
     }
 }

@@ -4,9 +4,9 @@
 //! A work-stealing queue is Dekker's mutual exclusion between an owner and a thief (the *flag
 //! principle*). The owner stores its index (`tail`), then loads the thieves' (`head`); a thief
 //! announces itself on `head`, then loads `tail`. If neither sees the other, one task is taken
-//! twice. On every processor in use the owner's load may overtake its own store, still in the store
-//! buffer; something must stop that, or account for it. A [`StoreLoad`] policy says what, and who
-//! pays.
+//! twice. On every processor in use the owner's load may overtake its own store, which is still in
+//! the store buffer. A [`StoreLoad`] policy says what prevents that, or accounts for it, and which
+//! thread pays.
 //!
 //! | policy | owner pays | thief pays | sound where |
 //! |---|---|---|---|
@@ -16,7 +16,7 @@
 //! | [`Bounded`] | compiler fence, and a store if the client makes none | nothing; aborts within delta of the owner | total store order, see [`delta`](crate::delta) |
 //! | [`Resolved`] | as `Bounded` | nothing beyond delta; within it one `membarrier` | total store order with a process-wide barrier |
 //! | [`Unbounded`] | compiler fence | nothing; never certain by itself | everywhere, under THEP |
-//! | [`Unfenced`] | nothing | nothing | nowhere: it is the limit that the others are measured by, and unsafe to make |
+//! | [`Unfenced`] | nothing | nothing | nowhere: a lower limit for measurements, unsafe to make |
 //!
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, sections 3.2
 //! and 4.
@@ -26,7 +26,7 @@ use core::fmt;
 use crate::delta::Delta;
 use crate::{CachePadded, Machine, Memory, Ordering, Word};
 
-/// How an owner's store stays ahead of its next load, and what a thief pays for it.
+/// A fence policy: how an owner's store stays ahead of its next load, and what a thief pays for it.
 ///
 /// An implementation guarantees, for an owner that runs `store tail; owner(); load head` and a
 /// thief that runs `announce on head; thief(); load tail`, one of:
@@ -35,31 +35,35 @@ use crate::{CachePadded, Machine, Memory, Ordering, Word};
 /// - the thief's load sees the store, or a later one;
 /// - the thief's load misses at most [`margin`](StoreLoad::margin) of the owner's stores of `tail`.
 ///
-/// The announcement is a read-modify-write, or a load of `head` that a compare-and-swap of the same
-/// value follows: a policy with a margin has no fence that would drain a thief's plain store.
+/// The announcement is a read-modify-write, or a load of `head` followed by a compare-and-swap of
+/// the same value. It is no plain store, because a policy with a margin has no fence that would
+/// drain it.
 ///
 /// A thief closer to the owner than the margin may call [`resolve`](StoreLoad::resolve).
 ///
 /// # Safety
 ///
-/// Queues hand out each task once on the strength of this guarantee: an implementation keeps it for
-/// every owner and every thief of the queues that are given the policy. The margin is the same in
-/// every call. After [`resolve`](StoreLoad::resolve) has answered `true`, the calling thief's loads
-/// see every store of `tail` that the owner had issued before the call, and the owner's loads of
-/// `head` that come later see the thief's announcement. No method unwinds: a thief would leave the
-/// task that it is about to take with nobody.
+/// Queues rely on this guarantee to hand out each task once. For every owner and every thief of the
+/// queues with this policy:
+///
+/// - The guarantee above holds.
+/// - The margin is the same in every call.
+/// - After [`resolve`](StoreLoad::resolve) has returned `true`, the calling thief's loads see every
+///   store of `tail` that the owner issued before the call, and the owner's later loads of `head`
+///   see the thief's announcement.
+/// - No method unwinds: the task that a thief is about to take would be lost.
 pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// Called by the owner between its store of `tail` and its load of `head`.
     fn owner(&self);
 
-    /// Whether [`owner`](StoreLoad::owner) calls no function. Where it does, a queue may pop in a
-    /// function of its own, so that the usual path saves no registers for that call.
+    /// Returns `true` if [`owner`](StoreLoad::owner) calls no function. If it does call one, a
+    /// queue may pop out of line, so that the usual path saves no registers for that call.
     #[inline(always)]
     fn is_inline(&self) -> bool {
         true
     }
 
-    /// [`owner`](StoreLoad::owner), where [`is_inline`](StoreLoad::is_inline) has just said `true`.
+    /// As [`owner`](StoreLoad::owner), after [`is_inline`](StoreLoad::is_inline) returned `true`.
     #[inline(always)]
     fn owner_inline(&self) {
         self.owner();
@@ -69,8 +73,8 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
     /// compare-and-swap of `head` follows) and its load of `tail`.
     fn thief(&self);
 
-    /// [`thief`](StoreLoad::thief), where the system may refuse the thief's fence: `false` says
-    /// that nothing is promised of the thief's next load of `tail`, as if the margin were endless.
+    /// As [`thief`](StoreLoad::thief), but returns `false` if the system refuses the thief's fence.
+    /// Then the thief's next load of `tail` may miss any number of stores.
     #[inline(always)]
     #[must_use = "if it is false there was no fence"]
     fn try_thief(&self) -> bool {
@@ -78,9 +82,10 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
         true
     }
 
-    /// A thief to which [`try_thief`](StoreLoad::try_thief) says `false` asks the owner to issue
-    /// full fences. Once the owner has come to its next [`owner`](StoreLoad::owner), thieves need
-    /// no fence but their own. Only for a policy that **one** queue with one owner has.
+    /// Asks the owner to execute full fences; for a thief to which
+    /// [`try_thief`](StoreLoad::try_thief) returned `false`. From the owner's next call of
+    /// [`owner`](StoreLoad::owner) on, a thief's own fence is enough. Only for a policy of **one**
+    /// queue with one owner.
     #[cold]
     fn ask_owner(&self) {}
 
@@ -90,8 +95,8 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
         0
     }
 
-    /// Makes every store that the owner issued before now visible to this thief, and returns
-    /// `true`; or returns `false`, and the thief must abort its steal.
+    /// Makes every store that the owner has issued visible to this thief, and returns `true`. If it
+    /// returns `false`, the thief must abort its steal.
     #[inline(always)]
     fn resolve(&self) -> bool {
         false
@@ -102,8 +107,8 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Full;
 
-// SAFETY: of two sequentially consistent fences one comes first, and what stands before it is seen
-// after the other: the owner's load sees the announcement, or the thief's load sees the store.
+// SAFETY: of two sequentially consistent fences one comes first, and loads after the other see the
+// stores before it: the owner's load sees the announcement, or the thief's load sees the store.
 unsafe impl<M: Memory> StoreLoad<M> for Full {
     #[inline(always)]
     fn owner(&self) {
@@ -118,21 +123,24 @@ unsafe impl<M: Memory> StoreLoad<M> for Full {
 
 /// The owner pays nothing; each thief pays a process-wide barrier.
 ///
-/// Where the memory has no such barrier both sides fall back to a full fence:
-/// [`in_force`](Asymmetric::in_force) tells which it is. The choice is made when the policy is made
-/// and kept in it, so the owner tests a word on its own cache line.
+/// If the memory has no such barrier, both sides execute a full fence.
+/// [`in_force`](Asymmetric::in_force) tells which of the two is in force. The constructor makes
+/// this choice and stores it in the policy, so the owner tests a word on its own cache line.
 ///
 /// If the barrier [fails later](crate::membarrier#a-barrier-that-fails-later),
-/// [`thief`](StoreLoad::thief) aborts the program, and [`try_thief`](StoreLoad::try_thief) does
-/// not. A thief that [asks](StoreLoad::ask_owner) sets the word, so that the owner's next call
-/// fences. That call then says so by the word (release). A thief that has seen this (acquire) sees
-/// the stores of `tail` of all calls up to that one; of its own full fence and that of any later
-/// call of the owner's one comes first, as in [`Full`].
+/// [`thief`](StoreLoad::thief) aborts the program, and [`try_thief`](StoreLoad::try_thief) returns
+/// `false`. Then owner and thief change to full fences:
+///
+/// 1. A thief [asks](StoreLoad::ask_owner): it sets the word.
+/// 2. The owner's next call executes a full fence, and stores that in the word (release).
+/// 3. A thief that has seen this store (acquire) sees the stores of `tail` of all calls up to that
+///    call. For each later call, either the owner's full fence or the thief's comes first, as in
+///    [`Full`].
 #[derive(Debug)]
 pub struct Asymmetric<M: Memory = Machine> {
     expedited: bool,
-    /// [`LIGHT`], [`ASKED`] or [`FENCES`]. It is not used where the memory [cannot
-    /// lose](Memory::can_lose) its barrier.
+    /// [`LIGHT`], [`ASKED`] or [`FENCES`]. Unused if the memory [cannot lose](Memory::can_lose) its
+    /// barrier.
     state: M::Word,
 }
 
@@ -143,7 +151,7 @@ const ASKED: u64 = 1;
 /// The owner fences.
 const FENCES: u64 = 2;
 
-/// What an [`Asymmetric`] policy runs on.
+/// The fences that an [`Asymmetric`] policy uses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum InForce {
     /// The owner's fence is free and the thief's is process-wide.
@@ -153,13 +161,14 @@ pub enum InForce {
 }
 
 impl<M: Memory> Asymmetric<M> {
-    /// Registers the process for the barrier if nobody has yet, and falls back if it cannot be had.
+    /// Registers the process for the barrier if it is not registered. Falls back to full fences if
+    /// there is no barrier.
     pub fn new() -> Self {
         let expedited = M::asymmetric();
         Asymmetric { expedited, state: M::Word::new(if expedited { LIGHT } else { FENCES }) }
     }
 
-    /// Which fences this policy uses.
+    /// Returns the fences that this policy uses.
     pub fn in_force(&self) -> InForce {
         // Relaxed: a hint.
         if self.is_light(Ordering::Relaxed) { InForce::ProcessWide } else { InForce::Full }
@@ -171,20 +180,19 @@ impl<M: Memory> Asymmetric<M> {
         if M::can_lose() { self.state.load(order) == LIGHT } else { self.expedited }
     }
 
-    /// Whether the owner fences, as a thief must know it.
+    /// Returns `true` if a thief may rely on the owner's full fences.
     #[inline(always)]
     fn owner_fences(&self) -> bool {
         // Acquire: pairs with the release in `fence_instead`.
         if M::can_lose() { self.state.load(Ordering::Acquire) == FENCES } else { !self.expedited }
     }
 
-    /// The owner's fence where it is not light. Out of line, so that an owner's path holds no fence
-    /// where it needs none.
+    /// The owner's full fence. Out of line, so that the usual path contains no fence.
     #[cold]
     #[inline(never)]
     fn fence_instead(&self) {
         M::full();
-        // Relaxed: thieves write it once, and nothing is read on the strength of it.
+        // Relaxed: thieves write it once, and no other read depends on it.
         if M::can_lose() && self.state.load(Ordering::Relaxed) == ASKED {
             // Release: pairs with the acquire in `owner_fences`, for the stores of `tail` that came
             // before.
@@ -199,15 +207,18 @@ impl<M: Memory> Default for Asymmetric<M> {
     }
 }
 
-// SAFETY: where the memory had the asymmetric fence when the policy was made, its ends keep their
-// promise for ever, and every owner has its light end, or more, and every thief its heavy end, one
-// of which comes first, as in `Full`; elsewhere both are full, and so they are for a thief that
-// knows that the owner fences, as the type's documentation says. A thief whose fence failed is told
-// so.
+// SAFETY: there are three cases.
+// - The memory had the asymmetric fence when the policy was made: its ends keep their promise for
+//   ever. Every owner executes the light end or more, every thief the heavy end, and one of the two
+//   comes first, as in `Full`.
+// - It had none: both fences are full.
+// - The thief has seen that the owner fences: both fences are full, as the type's documentation
+//   says.
+// `try_thief` returns `false` to a thief whose fence failed.
 unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[inline(always)]
     fn owner(&self) {
-        // Relaxed: a thief relies on nothing before it has seen the release in `fence_instead`.
+        // Relaxed: a thief relies on the full fence only after the release in `fence_instead`.
         if self.is_light(Ordering::Relaxed) { M::light() } else { self.fence_instead() }
     }
 
@@ -239,7 +250,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[cold]
     fn ask_owner(&self) {
         if M::can_lose() {
-            // Relaxed, both: the owner fences for whatever reason. If it fails it was asked before.
+            // Relaxed, both: the owner reads only the word itself. On failure the owner was asked
+            // before.
             let _ = self.state.compare_exchange(LIGHT, ASKED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -247,25 +259,25 @@ unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
 
 /// The owner pays no fence, a thief pays none; a thief within delta of the owner aborts.
 ///
-/// The thief sees a `tail` that misses at most delta of the owner's pops (see
-/// [`delta`](crate::delta)), so beyond delta it knows enough.
+/// The thief's `tail` misses at most delta of the owner's pops (see [`delta`](crate::delta)). So it
+/// may take a task that is more than delta away from the owner.
 ///
-/// Stores of `tail` with no other store between them may leave the store buffer as one, and then no
-/// delta is large enough. If the client has not promised such stores ([`Delta::fills`]), the policy
-/// makes one at each pop, between the owner's store of `tail` and its load of `head`, to a cache
-/// line of its own.
+/// Consecutive stores of `tail` may leave the store buffer as one store, and then no delta is large
+/// enough. Unless the client has promised stores between pops ([`Delta::fills`]), the policy makes
+/// one at each pop, between the owner's store of `tail` and its load of `head`, to a cache line of
+/// its own.
 pub struct Bounded<M: Memory = Machine> {
     delta: Delta,
     elsewhere: CachePadded<M::Word>,
 }
 
-/// Why a queue cannot do without its fence here.
+/// Why a queue cannot run without its fence here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Refused {
     /// The memory is not total store order: nothing bounds what a thief may fail to see.
     NotTotalStoreOrder,
-    /// There is no process-wide barrier with which a thief could resolve its doubt.
+    /// There is no process-wide barrier for [`resolve`](StoreLoad::resolve).
     NoProcessWideBarrier,
 }
 
@@ -311,16 +323,15 @@ impl<M: Memory> fmt::Debug for Bounded<M> {
     }
 }
 
-// SAFETY: whoever made the delta has promised that a thief's load misses at most so many of the
-// owner's pops, where there is a store to another line between any two; the memory is total store
-// order, or there was no policy.
+// SAFETY: the delta's maker has promised that a thief's load misses at most delta of the owner's
+// pops, if a store to another line separates any two pops. `owner` makes that store, or the client
+// has promised it. The memory has total store order, or `new` returned an error.
 unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     #[inline(always)]
     fn owner(&self) {
         if self.delta.fills() {
-            // Release, not Relaxed, so that no compiler moves it before the store of `tail`; what
-            // it writes means nothing to anyone. It only has to take an entry of the
-            // store buffer.
+            // Release, so that no compiler moves it before the store of `tail`. No thread reads the
+            // value: the store only has to take an entry of the store buffer.
             self.elsewhere.store(0, Ordering::Release);
         }
         M::light();
@@ -328,8 +339,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
 
     #[inline(always)]
     fn thief(&self) {
-        // A thief's loads stay in order by themselves, and a queue whose thieves announce by a
-        // store makes that store a read-modify-write.
+        // Under total store order a thief's loads stay in order, and its announcement is a
+        // read-modify-write.
         M::light();
     }
 
@@ -339,11 +350,11 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     }
 }
 
-/// [`Bounded`] and [`Asymmetric`] together: beyond delta a thief takes the task at once, within
-/// delta it pays one process-wide barrier and then knows. It neither aborts nor waits.
+/// [`Bounded`] and [`Asymmetric`] together. Beyond delta a thief takes the task at once; within
+/// delta it executes one process-wide barrier. It neither aborts nor waits.
 ///
-/// After the barrier every pop that the owner had begun is visible, and every pop that it begins
-/// later sees the thief's announcement; so the thief decides on the exact `tail`.
+/// After the barrier every pop that the owner has begun is visible, and every later pop sees the
+/// thief's announcement. So the thief decides by the exact `tail`.
 pub struct Resolved<M: Memory = Machine> {
     bounded: Bounded<M>,
 }
@@ -371,8 +382,8 @@ impl<M: Memory> fmt::Debug for Resolved<M> {
     }
 }
 
-// SAFETY: as `Bounded`, and `resolve` is the heavy end of an asymmetric fence whose light end
-// stands in `owner`; without one there was no policy.
+// SAFETY: as `Bounded`. `resolve` is the heavy end of an asymmetric fence, and `owner` its light
+// end; without such a fence `new` returned an error.
 unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
     #[inline(always)]
     fn owner(&self) {
@@ -395,11 +406,10 @@ unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
     }
 }
 
-/// No fence on either side and no bound: a thief is never certain by itself.
+/// No fence on either side and no bound: a thief alone can never decide.
 ///
-/// For queues whose owner answers a thief that waits (THEP: there it is the paper's delta =
-/// infinity, and sound on every processor). Under any other queue every steal aborts, until the
-/// owner is gone.
+/// For queues whose owner answers a waiting thief: THEP with the paper's delta = infinity, which is
+/// sound on every processor. In any other queue every steal aborts until the owner is dropped.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Unbounded;
 
@@ -422,7 +432,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Unbounded {
 }
 
 /// No fence at all. **Wrong on every processor with a store buffer**: tasks are lost and taken
-/// twice. It exists so that benchmarks have a limit and checkers have something to catch.
+/// twice. It is a lower limit for benchmarks, and an error that checkers must find.
 #[derive(Clone, Copy, Debug)]
 pub struct Unfenced(());
 
@@ -431,20 +441,19 @@ impl Unfenced {
     ///
     /// # Safety
     ///
-    /// No operation of a thief runs beside one of the owner: of any two, one happens before the
-    /// other.
+    /// No operation of a thief is concurrent with an operation of the owner: of any two, one
+    /// happens before the other.
     ///
-    /// A checker of a simulated memory, which has no fence to rely on, may break this with tasks
-    /// that may be copied. So does a program that shows what happens without a fence; its queue
-    /// must not grow, or a ring would be freed that a thief still reads, and what it prints is
-    /// all that can be relied on.
+    /// A checker on a simulated memory may break this, with tasks that may be copied. So may a
+    /// program that shows what happens without a fence. Its queue must not grow, because a thief
+    /// might still read a ring that is freed, and it must rely on none of the tasks that it gets.
     #[inline(always)]
     pub const unsafe fn new() -> Self {
         Unfenced(())
     }
 }
 
-// SAFETY: whoever made it has promised that no thief's operation runs beside an owner's.
+// SAFETY: the caller of `new` has promised that no thief's operation is concurrent with an owner's.
 unsafe impl<M: Memory> StoreLoad<M> for Unfenced {
     #[inline(always)]
     fn owner(&self) {}

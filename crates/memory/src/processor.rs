@@ -1,9 +1,8 @@
-//! Processors: who made them, how many store buffer entries makers document, and how many stores
-//! loads were seen to overtake on them.
+//! Processors: their makers, documented store buffer entries, and observed reordering bounds.
 
 use core::ops::RangeInclusive;
 
-/// Who made a processor.
+/// The maker of a processor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Maker {
@@ -16,7 +15,7 @@ pub enum Maker {
 /// A processor's identity as its `cpuid` instruction gives it: display family and display model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Processor {
-    /// Who made it.
+    /// The maker.
     pub maker: Maker,
     /// Base plus extended family.
     pub family: u32,
@@ -29,32 +28,32 @@ pub struct Processor {
 pub struct Documented {
     /// The core's name.
     pub core: &'static str,
-    /// Who made it.
+    /// The maker.
     pub maker: Maker,
     /// Display family.
     pub family: u32,
     /// Display models, in ranges.
     pub models: &'static [RangeInclusive<u32>],
-    /// Entries of the store buffer; what one thread gets if it has the core for itself.
+    /// Entries of the store buffer for a thread that has the core to itself.
     pub capacity: u64,
-    /// Where that is stated.
+    /// The document that states the capacity.
     pub source: &'static str,
-    /// How many stores a load overtakes.
+    /// How many stores a load can overtake.
     pub bound: Bound,
-    /// Where that was seen.
+    /// The measurement or paper that the bound comes from.
     pub seen: &'static str,
 }
 
-/// What is known of how many stores a load overtakes on a processor. No maker documents it.
+/// What is known of how many stores a load can overtake on a processor. No maker documents it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Bound {
-    /// So many, and never more in a search that was long enough to rest on: the paper's, or a
-    /// million rounds at each point of the litmus grid.
+    /// This number of stores, from a search long enough to rely on: the paper's, or a million
+    /// rounds at each point of the litmus grid.
     Seen(u64),
-    /// So many, and nobody has looked for long enough whether there are more.
+    /// At least this number of stores: no search was long enough to exclude more.
     AtLeast(u64),
-    /// It has not been looked for.
+    /// Not measured.
     Unknown,
 }
 
@@ -64,12 +63,13 @@ const PAPER: &str =
     "Morrison and Afek, Fence-Free Work Stealing on Bounded TSO Processors, section 8";
 const OURS: &str = "poach measure, 2026-11, one virtual machine; crates/measure/README.md";
 
-/// The capacities that makers document, and the bounds that were seen.
+/// The capacities that makers document, and the bounds that were observed.
 ///
-/// Cores of one chip that differ (performance and efficiency cores) are left out: a thread may move
-/// between them, and `cpuid` tells of one.
+/// Chips with different cores (performance and efficiency cores) are left out: a thread may move
+/// between the cores, and `cpuid` describes one of them.
 ///
-/// A bound that was seen on one model counts for the models of its row, which have the same core.
+/// A bound that was observed on one model holds for all models of its row, which have the same
+/// core.
 pub const DOCUMENTED: &[Documented] = &[
     intel(
         "Nehalem, Westmere",
@@ -129,19 +129,18 @@ impl Documented {
 }
 
 impl Processor {
-    /// The processor that this program runs on, if it is an x86-64 by a maker of the table.
+    /// The processor that this program runs on, if it is an x86-64 processor of a known maker.
     pub fn here() -> Option<Processor> {
         identify()
     }
 
-    /// Whether a hypervisor says that it stands between this program and the processor (`cpuid`
-    /// leaf 1, ECX bit 31). It decides what [`here`](Processor::here) shows. False where there
-    /// is no `cpuid`.
+    /// Returns `true` if a hypervisor announces itself (`cpuid` leaf 1, ECX bit 31). It decides
+    /// what [`here`](Processor::here) returns. `false` if there is no `cpuid`.
     pub fn is_virtual() -> bool {
         has_hypervisor()
     }
 
-    /// What its maker documents.
+    /// This processor's row of [`DOCUMENTED`].
     pub fn documented(self) -> Option<&'static Documented> {
         DOCUMENTED.iter().find(|row| {
             row.maker == self.maker

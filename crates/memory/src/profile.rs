@@ -1,9 +1,8 @@
-//! A processor's store buffer as it was measured, in a few lines of text that a program can keep.
+//! A profile: a processor's measured store buffer, as a few lines of text.
 //!
-//! `poach measure` writes one; a program that would rather use the bound measured on its own
-//! machine than the one that the maker documents reads it and asks
-//! [`Delta::measured`](crate::Delta::measured). A profile is text that anybody can write, so that
-//! to trust it is unsafe.
+//! `poach measure` writes a profile. A program reads it and calls
+//! [`Delta::measured`](crate::Delta::measured) to use the bound that was measured on its own
+//! machine. That is unsafe, because anybody can write such a text.
 //!
 //! ```text
 //! poach-profile 1
@@ -13,8 +12,8 @@
 //! check 1d0bcf6bfb45d8a3
 //! ```
 //!
-//! The last line is the FNV-1a sum of what stands before it: a profile that lost a digit would
-//! break each queue that trusts it.
+//! The last line is the FNV-1a sum of the text before it, because a wrong digit would break each
+//! queue that uses the profile.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -42,11 +41,11 @@ pub struct Profile {
     bound: NonZeroU64,
 }
 
-/// Why a text is no profile, or not one for this machine.
+/// Why a text is not a profile, or not a profile of this machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ProfileError {
-    /// It does not begin as a profile does.
+    /// It does not begin with the line `poach-profile 1`.
     NotAProfile,
     /// A line is missing, changed, or too many.
     Damaged,
@@ -59,16 +58,16 @@ pub enum ProfileError {
     },
     /// It was measured on another processor.
     Foreign {
-        /// The one that it was measured on.
+        /// The processor that was measured.
         of: Processor,
-        /// The one that this program runs on, if it is known.
+        /// The processor that this program runs on, if it is known.
         here: Option<Processor>,
     },
     /// A bound is smaller than what was measured.
     TooSmall {
-        /// The bound's pops.
+        /// The pops that the bound allows for.
         pops: u64,
-        /// Those that the profile asks for.
+        /// The pops that the profile's processor can hide.
         measured: u64,
     },
 }
@@ -125,7 +124,7 @@ impl Profile {
         }
     }
 
-    /// The processor that it was measured on.
+    /// The processor that was measured.
     pub fn processor(&self) -> Processor {
         self.processor
     }
@@ -140,11 +139,11 @@ impl Profile {
         self.bound.get()
     }
 
-    /// Whether it is a profile of the processor that this program runs on.
+    /// Checks that this is a profile of the processor that this program runs on.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::Foreign`] if it is not, or that processor is not known.
+    /// [`ProfileError::Foreign`] if it is not, or if this processor is not known.
     pub fn check_here(&self) -> Result<(), ProfileError> {
         let here = Processor::here();
         if here == Some(self.processor) {
@@ -154,8 +153,8 @@ impl Profile {
         }
     }
 
-    /// How many pops the processor that was measured can hide, whether this program runs there or
-    /// not: [`hidden_pops`] of a client with `stores` stores between two pops.
+    /// How many pops the measured processor can hide from a client with `stores` stores between two
+    /// pops ([`hidden_pops`]). The program may run on another processor.
     pub fn pops(&self, stores: u64) -> NonZeroU64 {
         let egress = self.bound.get() - self.capacity.get();
         // Both were checked when the profile was made.
@@ -178,8 +177,8 @@ impl Profile {
 impl Delta {
     /// The bound on this processor, from a profile that was measured on it.
     ///
-    /// What the measured reordering bound has beyond the measured capacity is taken to be entries
-    /// between the store buffer and the cache ([`with_egress`](Delta::with_egress)).
+    /// The measured bound less the measured capacity counts as entries between the store buffer and
+    /// the cache (`egress` of [`with_egress`](Delta::with_egress)).
     ///
     /// # Errors
     ///
@@ -187,9 +186,9 @@ impl Delta {
     ///
     /// # Safety
     ///
-    /// The profile is true: as [`with_egress`](Delta::with_egress), of its capacity and what its
-    /// bound has beyond that. A virtual machine is measured on one host, and may be moved to
-    /// another.
+    /// As [`with_egress`](Delta::with_egress), with the profile's capacity as `capacity`, and its
+    /// bound less its capacity as `egress`. A virtual machine may be measured on one host and moved
+    /// to another.
     pub unsafe fn measured(profile: &Profile, stores: u64) -> Result<Delta, ProfileError> {
         profile.check_here()?;
         let egress = profile.bound() - profile.capacity();
@@ -198,13 +197,13 @@ impl Delta {
         delta.map_err(|_| ProfileError::Damaged)
     }
 
-    /// Checks this bound against what was measured here.
+    /// Checks that this bound is large enough by a profile of this processor.
     ///
     /// # Errors
     ///
-    /// [`ProfileError::TooSmall`] if a processor like the profile's hides more pops from a client
-    /// with as many stores between them, and [`ProfileError::Foreign`] if the profile is
-    /// another processor's.
+    /// [`ProfileError::TooSmall`] if the profile's processor hides more pops from a client with the
+    /// same number of stores between them. [`ProfileError::Foreign`] if the profile is another
+    /// processor's.
     pub fn check(self, profile: &Profile) -> Result<(), ProfileError> {
         profile.check_here()?;
         self.covers(profile)
@@ -241,7 +240,7 @@ impl FromStr for Profile {
             return Err(ProfileError::NotAProfile);
         }
         let profile = parse(text).ok_or(ProfileError::Damaged)??;
-        // One way to write it: whatever else stands in the text, or is missing from it, shows here.
+        // A profile has one spelling, so this finds any other difference.
         if profile.to_string().trim_end() == text.trim_end() {
             Ok(profile)
         } else {

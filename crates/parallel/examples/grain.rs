@@ -1,9 +1,9 @@
-//! When to stop forking: one recursive sum with leaves of one number, of fixed sizes, and as a
-//! [`Grain`] chooses.
+//! When to stop forking: a recursive sum with leaves of one number, of fixed sizes, and of the size
+//! that a [`Grain`] chooses.
 //!
 //! `cargo run --release -p poach-runtime --example grain -- [NUMBERS] [WORKERS] [ROUNDS]`
 //!
-//! Prints the median time of each and its speed as a multiple of the sequential loop's, all in
+//! Prints the median time of each, and its speed as a multiple of the sequential loop's. All run in
 //! turn.
 
 use std::hint::black_box;
@@ -12,7 +12,7 @@ use std::time::Instant;
 use poach_parallel::Grain;
 use poach_runtime::{ThreadPool, Worker};
 
-/// Sums what a number hashes to: about a nanosecond a number, and the compiler may vectorise it.
+/// Sums hashes of numbers: about a nanosecond a number, and the compiler may vectorise it.
 fn sequential(numbers: &[u64]) -> u64 {
     numbers.iter().fold(0, |sum, n| sum.wrapping_add(n ^ (n >> 7)))
 }
@@ -51,8 +51,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     names.push("Grain".to_owned());
     let mut times = vec![Vec::new(); names.len()];
     for round in 0..rounds {
-        // Each comes after each other one: a program that ran on one worker lets the others fall
-        // asleep.
+        // Each variant follows each other variant, because a variant on one worker lets the other
+        // workers fall asleep.
         for turn in 0..names.len() {
             let turn = if round % 2 == 0 { turn } else { names.len() - 1 - turn };
             let index = (round / 2 + turn) % names.len();

@@ -1,5 +1,5 @@
-//! Loops that collect, that stop at the first error, that keep a state for each run, and one over
-//! an iterator.
+//! Loops that collect, stop at the first error, or keep a state for each run, and a loop over an
+//! iterator.
 
 use std::iter::Fuse;
 use std::panic::{self, AssertUnwindSafe, catch_unwind};
@@ -12,8 +12,8 @@ use crate::items::Items;
 use crate::items::sealed::Piece;
 use crate::loops::{Loop, enter, par_reduce};
 
-/// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. What
-/// `items` may be: [`Items`].
+/// Calls `f` with each of `items`, perhaps in parallel, and collects the results in order. See
+/// [`Items`] for the types of `items`.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -31,8 +31,8 @@ pub fn par_map<I: Items, R: Send>(items: I, f: impl Fn(I::Item) -> R + Sync) -> 
     par_map_init(items, || (), |(), item| f(item))
 }
 
-/// [`par_map`], with a state for each run of neighbouring items, made by `init`: a buffer, a random
-/// generator, a connection.
+/// As [`par_map`], with a state that `init` makes for each run of neighbouring items: a buffer, a
+/// random generator, a connection.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -62,8 +62,7 @@ pub fn par_map_init<I: Items, S: Send, R: Send>(
     enter(items.into_piece(), &Loop { identity, step, combine: append }).1
 }
 
-/// Joins the results of two neighbouring runs. The state of the first is kept, for the run goes on
-/// with it.
+/// Joins the results of two neighbouring runs. Keeps the state of the first, which goes on.
 fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) {
     if first.1.is_empty() {
         return second;
@@ -72,7 +71,8 @@ fn append<S, R>(mut first: (S, Vec<R>), mut second: (S, Vec<R>)) -> (S, Vec<R>) 
     first
 }
 
-/// [`par_for`](crate::par_for()), with a state for each run of neighbouring items, made by `init`.
+/// As [`par_for`](crate::par_for()), with a state that `init` makes for each run of neighbouring
+/// items.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -179,8 +179,8 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
     let failed = AtomicBool::new(false);
     let checked = |result: Result<R, E>| {
         if result.is_err() {
-            // Relaxed, both: nothing is handed over with it, and seen late it costs a call too
-            // many.
+            // Relaxed, both: no data depends on the flag. If it is seen late, one more call is
+            // made.
             failed.store(true, Ordering::Relaxed);
         }
         result
@@ -199,13 +199,14 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
     enter(items.into_piece(), &Loop { identity: || Ok(identity()), step, combine })
 }
 
-/// Calls `f` with each item of an iterator, on all workers of the pool, in no order: for a reader's
-/// lines or a channel's messages, which come one after the other.
+/// Calls `f` with each item of an iterator, on all workers of the pool, in no particular order. It
+/// suits a source that gives one item after the other, such as a reader's lines or a channel's
+/// messages.
 ///
 /// One worker at a time calls `next`, and the others do not wait for it. Each item is a task of a
-/// [scope](poach_runtime::scope()). So a call of `f` should take some microseconds at least; slices
-/// and ranges are better looped over with [`par_for`](crate::par_for()). `next` may fork and wait
-/// for tasks of the pool.
+/// [scope](poach_runtime::scope()), so a call of `f` should take some microseconds at least. For
+/// slices and ranges [`par_for`](crate::par_for()) is faster. `next` may fork and wait for tasks of
+/// the pool.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -221,8 +222,8 @@ pub fn try_par_reduce<I: Items, R: Send, E: Send>(
 ///
 /// # Panics
 ///
-/// With the payload of a call of `f`, or of the iterator's, that panicked. The loop goes on before,
-/// until as many have panicked as the pool has workers.
+/// With the payload of a call of `f` or of `next` that panicked. The loop first goes on until as
+/// many have panicked as the pool has workers.
 pub fn par_bridge<I>(items: I, f: impl Fn(I::Item) + Sync)
 where
     I: Iterator + Send,
@@ -236,9 +237,9 @@ where
     poach_runtime::scope(|s| bridge.take_one(s));
 }
 
-/// An iterator between one task that calls `next` and those that have been given items.
+/// An iterator, shared by the task that calls `next` and the tasks that have items.
 struct Bridge<I: Iterator, F> {
-    /// No task ever waits for the lock: each is spawned by the one that has let go of it.
+    /// No task ever waits for the lock: a task spawns the next after it has released the lock.
     items: Mutex<Fuse<I>>,
     f: F,
     panics: AtomicUsize,
@@ -248,7 +249,7 @@ struct Bridge<I: Iterator, F> {
 impl<I: Iterator + Send, F: Fn(I::Item) + Sync> Bridge<I, F> {
     /// Takes an item, leaves the iterator to another task, and calls `f`.
     fn take_one<'b>(&'b self, s: &Scope<'b>) {
-        // Relaxed: what has panicked is seen soon enough.
+        // Relaxed: no data depends on the count, and a late value costs some more calls.
         if self.panics.load(Ordering::Relaxed) >= self.most_panics {
             return;
         }

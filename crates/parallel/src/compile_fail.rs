@@ -1,6 +1,7 @@
-//! What must not compile, each beside a twin that does, so that it fails for the reason named.
+//! Programs that must not compile. Beside each stands a similar program that compiles, so that it
+//! fails for the stated reason.
 //!
-//! Nobody implements what loops count with or go over:
+//! Users implement neither the integers of ranges nor `Items`:
 //!
 //! ```compile_fail,E0603
 //! let three = poach_parallel::index::sealed::Count::after(1, 2);
@@ -44,8 +45,7 @@
 //! assert_eq!(count(1..3), 2);
 //! ```
 //!
-//! What a parallel loop takes are slices, ranges and the like: `Items` of the user's own cannot be,
-//! since the trait `Sealed` that it asks for has no name outside.
+//! A user's type cannot implement `Items`, because its supertrait `Sealed` is private:
 //!
 //! ```compile_fail,E0277
 //! struct Mine;

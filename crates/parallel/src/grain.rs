@@ -2,22 +2,23 @@
 //!
 //! A fork costs its owner about a nanosecond. A steal costs some microseconds: the task and its
 //! data go to another processor's cache, and a sleeping thief has to be woken. So halves may be as
-//! short as a hundred nanoseconds without much loss, and leaves below ten microseconds gain nothing
-//! from being halved again. [`Grain`] finds a size between the two by the clock. Its rule needs no
-//! model of the program: a leaf that took less than half of the target asks for leaves of twice as
-//! many units, one that took more than twice the target for half as many. A leaf that another
-//! program interrupted looks long; it costs one halving, which the next leaf takes back.
+//! short as a hundred nanoseconds without much loss, and a leaf below ten microseconds does not
+//! become faster by being halved again.
+//!
+//! [`Grain`] finds a size between the two by the clock, without a model of the program. If a leaf
+//! took less than half of the target, it doubles the units of a leaf. If a leaf took more than
+//! twice the target, it halves them. A leaf that another program interrupted looks long; it costs
+//! one halving, which the next leaf reverses.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-/// How many units of work a recursive program should do without forking, learnt from how long they
-/// take.
+/// Learns how many units of work a recursive program should do without forking.
 ///
 /// Most programs need no grain. Loops ([`par_for`](crate::par_for()) and the others) split
 /// themselves, and a fork through a [`Worker`](poach_runtime::Worker) costs less than a call. A
-/// grain helps where the sequential form of a leaf is much faster than the forking one: a sort in
-/// place, or a loop that the compiler vectorises.
+/// grain helps where the sequential form of a leaf is much faster than the forking form, as for a
+/// sort in place or a loop that the compiler vectorises.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -38,8 +39,8 @@ use std::time::{Duration, Instant};
 /// ```
 ///
 /// Keep one `Grain` for each kind of leaf, in a `static` or beside the data, so that it remembers
-/// from call to call. Its estimate may change from one call to the next: a program's *result* must
-/// not depend on it.
+/// its estimate between calls. The estimate may change at any time: a program's *result* must not
+/// depend on it.
 #[derive(Debug)]
 pub struct Grain {
     target: Duration,
@@ -47,30 +48,30 @@ pub struct Grain {
 }
 
 impl Grain {
-    /// Leaves of ten microseconds, for which a steal and two readings of the clock are some per
-    /// cent.
+    /// Aims for leaves of ten microseconds, of which a steal and two readings of the clock take
+    /// some per cent.
     pub const fn new() -> Grain {
         Grain::lasting(Duration::from_micros(10))
     }
 
-    /// Leaves that last about `target`: between half of it and twice as long.
+    /// Aims for leaves that last between half of `target` and twice `target`.
     ///
-    /// Shorter than a microsecond they are mostly the clock's time.
+    /// In leaves shorter than a microsecond most of the time is the clock's.
     pub const fn lasting(target: Duration) -> Grain {
         Grain { target, units: AtomicUsize::new(1) }
     }
 
-    /// The number of units that should be one leaf: 1 or more. Wait-free, a plain load.
+    /// The number of units that a leaf should have: 1 or more. Wait-free, a plain load.
     #[inline]
     pub fn units(&self) -> usize {
         // Relaxed, here and below: an estimate that guards nothing.
         self.units.load(Ordering::Relaxed)
     }
 
-    /// Runs a leaf of so many units, and learns from the time that it takes.
+    /// Runs a leaf of `units` units, and learns from the time that it takes.
     ///
-    /// Nothing is learnt from a leaf of fewer units than half the grain, nor from one that panics.
-    /// Wait-free, but for `leaf`; the clock is read twice.
+    /// Learns nothing from a leaf of fewer units than half the grain, nor from a leaf that panics.
+    /// Wait-free, except for `leaf`; reads the clock twice.
     ///
     /// # Panics
     ///
@@ -104,7 +105,7 @@ impl Default for Grain {
 mod tests {
     use super::*;
 
-    /// Where a grain ends after many leaves of which a unit takes so long.
+    /// The grain after many leaves, if a unit takes this long.
     fn settles(unit: Duration) -> usize {
         let grain = Grain::new();
         for _ in 0..200 {

@@ -1,11 +1,11 @@
-//! What a parallel loop counts with.
+//! The integers of parallel loops over ranges.
 
 use std::ops::{Range, RangeInclusive};
 
 use crate::items::sealed::Piece;
 
-/// An integer that [`par_for`](crate::par_for()) and the other loops count with: all of the
-/// standard library's of up to 64 bits.
+/// An integer type of ranges in [`par_for`](crate::par_for()) and the other loops: the standard
+/// library's integers of up to 64 bits.
 pub trait Index: sealed::Count {}
 
 mod sealed {
@@ -37,7 +37,7 @@ macro_rules! indices {
 
 indices! { u8: u8 u16: u16 u32: u32 u64: u64 usize: usize i8: u8 i16: u16 i32: u32 i64: u64 isize: usize }
 
-/// So many integers, from the first on.
+/// A run of consecutive integers: the first, and their number.
 pub struct Counted<I> {
     first: I,
     length: usize,

@@ -1,4 +1,4 @@
-//! What a parallel loop goes over: [`Items`], and the pieces that it is cut into.
+//! The items of a parallel loop, and the pieces into which it cuts them.
 
 use std::ops::{Range, RangeInclusive};
 use std::vec;
@@ -6,7 +6,7 @@ use std::vec;
 use crate::index::{Counted, Index};
 use sealed::Piece;
 
-/// What a parallel loop such as [`par_for`](crate::par_for()) goes over.
+/// The items of a parallel loop such as [`par_for`](crate::par_for()).
 ///
 /// | a loop over | calls its closure with |
 /// |---|---|
@@ -34,7 +34,7 @@ use sealed::Piece;
     note = "for an iterator use `par_bridge`, or collect it into a vector first"
 )]
 pub trait Items: sealed::Sealed {
-    /// What the loop's closure is called with.
+    /// The argument of the loop's closure.
     type Item;
     #[doc(hidden)]
     type Piece: Piece<Item = Self::Item>;
@@ -45,7 +45,7 @@ pub trait Items: sealed::Sealed {
 pub(super) mod sealed {
     pub trait Sealed {}
 
-    /// Iterations in a row, which can be cut in two.
+    /// Consecutive iterations, which can be cut in two.
     pub trait Piece: Sized + Send {
         type Item;
 
@@ -130,8 +130,8 @@ impl<'s, T: Send> Piece for &'s mut [T] {
     }
 }
 
-/// Each cut moves the items before it to a vector of their own. In all that is each item once, and
-/// once more for each time that its piece is shared with a thief.
+/// Each cut moves the items before it to a new vector. In all each item is moved once, and once
+/// more for each time that its piece is shared with a thief.
 impl<T: Send> Piece for vec::IntoIter<T> {
     type Item = T;
 

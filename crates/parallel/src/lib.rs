@@ -1,21 +1,21 @@
 //! Parallel loops and sorts that split themselves, over the public interface of
 //! [`poach_runtime`] alone.
 //!
-//! A loop starts on the thread that calls it, and gives half of what is left away whenever another
-//! worker of the pool has nothing to do
-//! ([`Worker::should_fork`](poach_runtime::Worker::should_fork)). So there is no grain to choose.
+//! A loop starts on the calling thread. Whenever another worker of the pool is idle
+//! ([`Worker::should_fork`](poach_runtime::Worker::should_fork)), it forks half of the remaining
+//! iterations. So there is no grain size to choose.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `loops` | the loop that splits itself, and the forms that fold |
-//! | `collect` | forms that collect, fail, keep a state, and one over an iterator |
-//! | `items`, `index` | what a loop goes over |
+//! | `loops` | the loop that splits itself, and its forms that fold |
+//! | `collect` | forms that collect, stop at an error, keep a state, or take an iterator |
+//! | `items`, `index` | the types that a loop accepts |
 //! | `sort` | merge sort and quicksort |
 //! | `grain` | a threshold that a program's own recursion learns |
 //!
 //! # Panics
 //!
-//! The functions of a loop are halves of joins, and what they throw travels as from those. In
+//! The functions of a loop are halves of joins, and their panics propagate as from joins. In
 //! [`par_bridge`] the loop goes on until as many calls have panicked as there are workers.
 #![doc = include_str!("readme.md")]
 

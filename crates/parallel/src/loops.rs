@@ -1,33 +1,35 @@
-//! Loops over ranges and slices, split as far as there are workers to share them.
+//! Loops over ranges and slices, which split themselves while workers are idle.
 //!
 //! Source: Tzannes, Caragea, Barua and Vishkin, *Lazy binary splitting* (`PPoPP` 2010). A loop is
-//! not cut into pieces beforehand. The worker that runs a piece runs a few iterations, then looks
-//! round: if another worker is hungry, and this one shows it nothing to steal, the piece is halved
-//! and the second half forked; else the next, twice as many, iterations follow. So a loop on a pool
-//! whose other workers are busy is a plain loop, cheap iterations are hardly interrupted by the
-//! looking, and a piece that turns out to be long is halved again whenever a thief has taken the
-//! last half and another comes: no grain to be chosen. A stolen half starts from small steps again.
-//! What is not shared is the steps between two looks, an eighth of what was left at most:
-//! iterations must not wait for each other.
+//! not cut into pieces beforehand:
+//!
+//! 1. The worker that runs a piece runs a few iterations, then checks for idle workers.
+//! 2. If another worker is idle and can steal nothing from this one, the worker halves the piece
+//!    and forks the second half. A stolen half starts from small steps again.
+//! 3. Else it runs the next iterations, twice as many, and checks again.
+//!
+//! So a loop on a busy pool is a plain loop, and the checks hardly interrupt cheap iterations. A
+//! long piece is halved again whenever a thief has taken the last half and another is idle. So
+//! there is no grain size to choose. The iterations between two checks, an eighth of what was left
+//! at most, are not shared: iterations must not wait for each other.
 
 use poach_runtime::Worker;
 
 use crate::items::Items;
 use crate::items::sealed::Piece;
 
-/// Iterations between two looks never get more than this part of what is left.
+/// The iterations between two checks are at most this part of the remaining iterations.
 const PART: usize = 8;
 
 /// Calls `f` with each of `items`, perhaps in parallel: the integers of a range, or the items of a
 /// slice or a vector (see [`Items`]).
 ///
-/// The loop starts on the calling thread and splits itself whenever another worker is idle, so that
-/// no grain has to be chosen: a call of `f` may take a nanosecond or a second. One worker may make
-/// several calls in a row, so no call must wait for another. A caller that is no worker
+/// The loop starts on the calling thread and splits itself whenever another worker is idle. So a
+/// call of `f` may take a nanosecond or a second, and there is no grain size to choose. One worker
+/// may make several calls in a row, so no call must wait for another. A caller that is no worker
 /// of a pool works for the global pool until the loop ends (see
-/// [`ThreadPoolBuilder::callers`](poach_runtime::ThreadPoolBuilder::callers)). What a worker does
-/// while it waits for a part that was stolen is up to its pool's
-/// [`Waiting`](poach_runtime::Waiting).
+/// [`ThreadPoolBuilder::callers`](poach_runtime::ThreadPoolBuilder::callers)). The pool's
+/// [`Waiting`](poach_runtime::Waiting) decides what a worker does while it waits for a stolen part.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -38,8 +40,8 @@ const PART: usize = 8;
 ///
 /// # Panics
 ///
-/// With the payload of one of the calls that panicked; which others have been made is then not
-/// specified. If a range has more than `usize::MAX` integers.
+/// With the payload of one of the calls that panicked. It is not specified which of the other calls
+/// were made. Also panics if a range has more than `usize::MAX` integers.
 #[doc(alias = "for_each")]
 #[doc(alias = "into_par_iter")]
 #[doc(alias = "par_iter")]
@@ -48,8 +50,8 @@ pub fn par_for<I: Items>(items: I, f: impl Fn(I::Item) + Sync) {
     par_reduce(items, || (), |(), item| f(item), |(), ()| ());
 }
 
-/// Folds `items`, perhaps in parallel: each run of neighbouring items starts from
-/// `identity` and goes on with `fold`; `combine` joins the results of neighbouring runs, in order.
+/// Folds `items`, perhaps in parallel. Each run of neighbouring items starts from `identity` and
+/// goes on with `fold`; `combine` joins the results of neighbouring runs, in order.
 ///
 /// The result is that of the sequential fold if `combine` is associative, `identity` is neutral to
 /// it, and folding a run and combining agree.
@@ -90,7 +92,7 @@ pub fn par_reduce<I: Items, R: Send>(
 ///
 /// # Panics
 ///
-/// If `size` is zero. Else as [`par_for`].
+/// If `size` is zero. Otherwise as [`par_for`].
 pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + Sync) {
     assert!(size > 0, "chunks of no items: give a size of at least 1");
     par_for(0..items.len().div_ceil(size), |number| {
@@ -99,7 +101,7 @@ pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + S
     });
 }
 
-/// Calls `f` with each chunk of `size` items of `items`, to be changed, and its number, perhaps in
+/// Calls `f` with each mutable chunk of `size` items of `items` and its number, perhaps in
 /// parallel. The last chunk may be shorter.
 ///
 /// ```
@@ -111,7 +113,7 @@ pub fn par_chunks<T: Sync>(items: &[T], size: usize, f: impl Fn(usize, &[T]) + S
 ///
 /// # Panics
 ///
-/// If `size` is zero. Else as [`par_for`].
+/// If `size` is zero. Otherwise as [`par_for`].
 pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &mut [T]) + Sync) {
     assert!(size > 0, "chunks of no items: give a size of at least 1");
     let step =
@@ -119,7 +121,7 @@ pub fn par_chunks_mut<T: Send>(items: &mut [T], size: usize, f: impl Fn(usize, &
     enter(Chunks { items, size, first: 0 }, &Loop { identity: || (), step, combine: |(), ()| () });
 }
 
-/// What to do with the pieces.
+/// A kind of loop: what it does with each run of iterations and with their results.
 pub(crate) struct Loop<I, S, C> {
     pub(crate) identity: I,
     /// Goes on with a run of iterations.
@@ -166,7 +168,7 @@ where
     }
 }
 
-/// Loops as methods of a [`Worker`]. Nothing else implements it.
+/// Loops as methods of a [`Worker`], which alone implements this trait.
 pub trait WorkerLoops: sealed::Sealed {
     /// [`par_for`] from this worker.
     ///
@@ -222,7 +224,7 @@ impl WorkerLoops for Worker<'_> {
     }
 }
 
-/// Whole chunks of a slice, but perhaps for the last.
+/// Chunks of a slice, of which the last may be shorter.
 struct Chunks<'s, T> {
     items: &'s mut [T],
     size: usize,

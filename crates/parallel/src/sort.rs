@@ -1,29 +1,28 @@
-//! Sorting on all workers, in safe code: `std`'s sorts below, joins above.
+//! Sorting on all workers, in safe code: joins split the slice, and `std` sorts the parts.
 //!
-//! A slice is halved until there are a few parts for each worker, or they are small; these are
-//! sorted by `std`, and what is above is done with joins.
+//! A slice is halved until there are a few parts for each worker, or the parts are small. `std`
+//! sorts the parts.
 //!
 //! - *Stable*: two sorted neighbours are merged by rotation (Kim and Kutzner, *Stable minimum
-//!   storage merging by symmetric comparisons*, 2004): the middle of the longer one is looked up in
-//!   the shorter, what lies between is rotated, and the two halves are merged in parallel. Small
-//!   ones are merged by `std`'s stable sort, which finds the two runs and takes linear time. The
-//!   rotations move each item once a level; there are as many levels as it takes to have work for
-//!   all workers.
+//!   storage merging by symmetric comparisons*, 2004). A binary search finds the place of the
+//!   longer part's middle in the shorter part. The items between are rotated, and the two halves
+//!   are merged in parallel. `std`'s stable sort merges small parts: it finds the two runs and
+//!   takes linear time. The rotations move each item once a level; there are enough levels to have
+//!   work for all workers.
 //! - *Unstable*: `select_nth_unstable` puts the median into its place, in linear time, and the
-//!   halves are sorted in parallel. The first selection runs on one worker: for n items it is about
-//!   2n of the n log n steps, which bounds the speedup at some log(n) / 4 to 6 times.
+//!   halves are sorted in parallel. The first selection runs on one worker. For n items it is about
+//!   2n of the n log n steps, which limits the speedup to some log(n) / 4 to 6.
 //!
-//! A comparison that panics leaves the slice with all its items, since nothing but `std` moves
-//! them.
+//! A comparison that panics leaves the slice with all its items, because `std` moves them.
 
 use std::cmp::Ordering;
 
 use poach_runtime::Worker;
 
-/// Below this many items a part is sorted, or merged, by one worker.
+/// One worker sorts or merges a part of fewer items.
 const SMALL: usize = 1 << 12;
 
-/// Sorts, perhaps in parallel; equal items keep their order.
+/// Sorts a slice, perhaps in parallel; equal items keep their order.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -34,13 +33,13 @@ const SMALL: usize = 1 << 12;
 ///
 /// # Panics
 ///
-/// As [`slice::sort`]: if the order is not total, perhaps, or with a comparison's payload. All
-/// items are then in the slice, in some order.
+/// As [`slice::sort`]: perhaps if the order is not total, or with a comparison's payload. All items
+/// are then in the slice, in some order.
 pub fn par_sort<T: Ord + Send>(items: &mut [T]) {
     par_sort_by(items, T::cmp);
 }
 
-/// [`par_sort`], by a comparison: [`slice::sort_by`].
+/// As [`par_sort`], by a comparison, like [`slice::sort_by`].
 ///
 /// # Panics
 ///
@@ -52,7 +51,7 @@ pub fn par_sort_by<T: Send>(items: &mut [T], compare: impl Fn(&T, &T) -> Orderin
     });
 }
 
-/// [`par_sort`], by a key: [`slice::sort_by_key`].
+/// As [`par_sort`], by a key, like [`slice::sort_by_key`].
 ///
 /// # Panics
 ///
@@ -61,7 +60,7 @@ pub fn par_sort_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&T) -> K +
     par_sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Sorts, perhaps in parallel, in place; equal items may change their order.
+/// Sorts a slice in place, perhaps in parallel; equal items may change their order.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
@@ -77,7 +76,7 @@ pub fn par_sort_unstable<T: Ord + Send>(items: &mut [T]) {
     par_sort_unstable_by(items, T::cmp);
 }
 
-/// [`par_sort_unstable`], by a comparison: [`slice::sort_unstable_by`].
+/// As [`par_sort_unstable`], by a comparison, like [`slice::sort_unstable_by`].
 ///
 /// # Panics
 ///
@@ -89,7 +88,7 @@ pub fn par_sort_unstable_by<T: Send>(items: &mut [T], compare: impl Fn(&T, &T) -
     });
 }
 
-/// [`par_sort_unstable`], by a key: [`slice::sort_unstable_by_key`].
+/// As [`par_sort_unstable`], by a key, like [`slice::sort_unstable_by_key`].
 ///
 /// # Panics
 ///
@@ -98,7 +97,7 @@ pub fn par_sort_unstable_by_key<T: Send, K: Ord>(items: &mut [T], key: impl Fn(&
     par_sort_unstable_by(items, |a, b| key(a).cmp(&key(b)));
 }
 
-/// Up to how many items one worker sorts.
+/// The greatest number of items that one worker sorts.
 fn part_of(items: usize) -> usize {
     match poach_runtime::current_num_threads() {
         1 => items,
@@ -137,8 +136,8 @@ fn merge<T: Send>(
         return items.sort_by(compare);
     }
     let (left, right) = items.split_at(middle);
-    // Equal items of the left come first: those of the right that go before one of the left are
-    // less than it.
+    // Equal items of the left part come first: items of the right part go before an item of the
+    // left part only if they are less.
     let (from, to) = if left.len() >= right.len() {
         let from = left.len() / 2;
         (from, middle + right.partition_point(|item| compare(item, &left[from]).is_lt()))

@@ -1,5 +1,4 @@
-//! Work that is not wanted any more: tokens that are structured as scopes are, and handles that
-//! cancel when they are dropped.
+//! Cancellation: tokens that are nested like scopes, and handles that cancel when they are dropped.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -7,7 +6,7 @@ use std::sync::mpsc;
 
 use poach::{CancellationToken, Cancelled, ThreadPool};
 
-/// Counts up to `limit`, and asks now and then: what runs is never stopped from outside.
+/// Counts up to `limit`, and polls its token now and then: a running task is never stopped.
 fn count(limit: u64, token: &CancellationToken) -> Result<u64, Cancelled> {
     for n in 0..limit {
         if n % 1000 == 0 {
@@ -21,7 +20,7 @@ fn count(limit: u64, token: &CancellationToken) -> Result<u64, Cancelled> {
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pool = ThreadPool::builder().num_threads(1).build()?;
 
-    // What has not started does not start. Its closure is dropped before `cancel` returns.
+    // A cancelled task that has not started never starts. `cancel` drops its closure.
     let (release, wait) = mpsc::channel::<()>();
     let busy = pool.spawn(move || _ = wait.recv());
     let large = Arc::new(());
@@ -33,19 +32,19 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert_eq!(Arc::strong_count(&large), 1);
     assert!(idle.join().unwrap_err().is_cancelled());
 
-    // A handle by itself lets its task go when it is dropped; this one cancels it.
+    // Dropping a handle detaches its task; dropping a `CancelOnDrop` cancels it.
     drop(pool.spawn(|| unreachable!()).cancel_on_drop());
     drop(release);
     busy.join()?;
 
-    // What runs asks a token. With a task cancelled, `?` ends all that belongs together.
+    // A running task polls a token, and returns by `?`.
     let token = CancellationToken::new();
     let asks = token.clone();
     let search = pool.spawn(move || count(u64::MAX, &asks));
     token.cancel();
     assert_eq!(search.join()?, Err(Cancelled));
 
-    // A scope that fails cancels its own tasks and nobody else's, and waits for them.
+    // A scope that fails cancels its own tasks only, and waits for them.
     let (program, ended) = (CancellationToken::new(), AtomicUsize::new(0));
     let request = program.try_scope(|s, request| {
         for _ in 0..3 {
@@ -58,7 +57,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     });
     assert!(request.is_err() && !program.is_cancelled());
 
-    // A loop ends early by its first error.
+    // A loop ends early at its first error.
     let found = poach::try_par_for(0..1_000_000_u32, |n| if n == 7919 { Err(n) } else { Ok(()) });
     assert_eq!(found, Err(7919));
     println!("{} of 3 had started", ended.into_inner());

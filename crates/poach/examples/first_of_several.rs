@@ -1,5 +1,5 @@
-//! Waiting on several tasks: for all in turn, for the first of them, and for whichever of a task
-//! and a pool of tasks comes first.
+//! Waiting for several tasks: for all of them, for the first, and for a task or a get of a
+//! `TaskPool`.
 
 use std::future::{Future, poll_fn};
 use std::pin::{Pin, pin};
@@ -10,7 +10,7 @@ use std::thread::{self, Thread};
 use poach::pool::TaskPool;
 use poach::{JoinError, JoinHandle, ThreadPool};
 
-/// Any executor does; this is the smallest.
+/// A minimal executor; any other works as well.
 fn block_on<F: Future>(future: F) -> F::Output {
     struct Unpark(Thread);
     impl Wake for Unpark {
@@ -28,7 +28,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
     }
 }
 
-/// The first that ends, and its place. It leaves the others to be waited for again.
+/// Waits for the first handle that is ready, and returns its index and result. The others remain.
 async fn first<R>(handles: &mut Vec<JoinHandle<R>>) -> (usize, Result<R, JoinError>) {
     let (place, result) = poll_fn(|context| {
         let polls = handles.iter_mut().map(|handle| Pin::new(handle).poll(context));
@@ -46,12 +46,12 @@ async fn first<R>(handles: &mut Vec<JoinHandle<R>>) -> (usize, Result<R, JoinErr
 pub(crate) fn main() {
     let pool = ThreadPool::builder().num_threads(2).build().unwrap();
 
-    // All, in turn: no more than a loop, in whatever order they end.
+    // All of them: a loop, whatever the order in which they end.
     let handles: Vec<_> = (0..10).map(|n| pool.spawn(move || n * n)).collect();
     let squares: Vec<u32> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
     assert_eq!(squares.iter().sum::<u32>(), 285);
 
-    // The first, then the next: a handle is a future. One of them ends when it is told to.
+    // The first, then the next: a handle is a future. One task ends when it is told to.
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let slow = move || {
         _ = wait.recv();
@@ -63,8 +63,8 @@ pub(crate) fn main() {
     drop(release);
     assert_eq!(block_on(first(&mut handles)).1.unwrap(), "slow");
 
-    // A get of a `TaskPool` is a future as well, and one that is dropped before it is ready has
-    // taken nothing.
+    // A get of a `TaskPool` is a future, too. If it is dropped before it is ready, it has taken no
+    // task.
     let orders = TaskPool::new();
     let (mut put, mut get) = (orders.producer().unwrap(), orders.consumer().unwrap());
     put.put("an order").unwrap();

@@ -1,5 +1,5 @@
-//! A program in frames, as a game is: each frame is a parallel region on the window's own thread,
-//! and what is loaded meanwhile holds no frame up.
+//! A frame loop, as in a game: each frame is a parallel region on the window's own thread, and
+//! loading in the background delays no frame.
 
 use std::cell::Cell;
 use std::thread;
@@ -7,7 +7,7 @@ use std::thread;
 use poach::ThreadPool;
 
 thread_local! {
-    /// What a window system or a graphics library keeps of the thread that it was made on.
+    /// The state that a window system or a graphics library keeps in its thread.
     static HAS_WINDOW: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -19,8 +19,7 @@ struct Body {
 pub(crate) fn main() {
     HAS_WINDOW.set(true);
     let frames = ThreadPool::builder().num_threads(2).build().unwrap();
-    // A pool of its own, so that no worker of a frame has taken a long load in hand when the frame
-    // is to end.
+    // Loads run in another pool, so that no worker of a frame runs a long load when the frame ends.
     let loading =
         ThreadPool::builder().num_threads(1).name(|_| "loading".to_owned()).build().unwrap();
 
@@ -30,9 +29,9 @@ pub(crate) fn main() {
     let mut frame = 0;
     while frame < 60 || loaded.is_none() {
         frame += 1;
-        // The body of `run`, `join` and `scope` stays on this thread, one of few that call, with
-        // its thread-local variables; the loop's iterations may run on others. `install`
-        // would run all of it on the pool's threads.
+        // The body of `run`, `join` and `scope` stays on this thread, with its thread-local
+        // variables. The loop's iterations may run on other threads. `install` would run everything
+        // on the pool's threads.
         frames.run(|_| {
             assert!(HAS_WINDOW.get());
             poach::par_chunks_mut(&mut bodies, 256, |_, chunk| {
@@ -41,7 +40,7 @@ pub(crate) fn main() {
                 }
             });
         });
-        // Asks, and does not wait: a frame has no time for that.
+        // Polls without waiting: a frame has no time to wait.
         if let Some(handle) = texture.take_if(|handle| handle.is_finished()) {
             loaded = Some(handle.join().unwrap());
         }

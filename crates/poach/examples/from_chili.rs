@@ -1,5 +1,4 @@
-//! What a chili or Lace user writes first: the worker as a value, forks with no cut-off, and a deep
-//! recursion.
+//! For users of chili and Lace: the worker as a value, forks without a cut-off, a deep recursion.
 
 use poach::{ThreadPool, Worker};
 
@@ -13,8 +12,8 @@ fn tree(levels: u32) -> Node {
     Node { value: 1, children }
 }
 
-/// Each half is given the token of the worker that runs it. The outer one, `worker`, does not
-/// compile there.
+/// Each half gets the token of the worker that runs it. Using the outer token, `worker`, in a half
+/// does not compile.
 fn sum(mut worker: Worker<'_>, node: &Node) -> u64 {
     let Some(children) = &node.children else {
         return node.value;
@@ -24,20 +23,19 @@ fn sum(mut worker: Worker<'_>, node: &Node) -> u64 {
     node.value + a + b
 }
 
-/// A list is as deep as it is long: one half of each fork is a single element.
+/// A list's recursion is as deep as the list is long: one half of each fork is a single element.
 fn depth(mut worker: Worker<'_>, left: u32) -> u32 {
     if left == 0 { 0 } else { worker.join(|w| depth(w, left - 1), |_| 1).0 + 1 }
 }
 
 pub(crate) fn main() {
-    // chili's `Scope::global()`, Lace's `lace_start`: the global pool is there when it is first
-    // used.
+    // Instead of chili's `Scope::global()` and Lace's `lace_start`: the first use creates the
+    // global pool.
     let tree = tree(12);
     let nodes = poach::worker(|worker| sum(worker, &tree));
     assert_eq!(nodes, (1 << 13) - 1);
 
-    // A pool of one's own. `install` runs on its threads, and so on the call stack that is asked
-    // for here.
+    // A pool of your own. `install` runs on its threads, and so on call stacks of this size.
     let pool = ThreadPool::builder().num_threads(2).stack_size(256 << 20).build().unwrap();
     assert_eq!(pool.install(|| poach::worker(|worker| depth(worker, 50_000))), 50_000);
     println!("{nodes}");

@@ -1,4 +1,4 @@
-//! What a crossbeam user writes first: producers and consumers, and a deque of one's own.
+//! For users of crossbeam: producers and consumers, and a deque.
 
 use poach::deque::split::NoTask;
 use poach::deque::{Split, Steal};
@@ -20,7 +20,7 @@ pub(crate) fn main() {
     (0..10).for_each(|task| owner.push(task));
     let thief = owner.thief();
     assert_eq!(thief.steal(), Steal::Empty);
-    // What `Empty` does not tell.
+    // `try_steal` tells private tasks from none, which `Empty` does not.
     assert_eq!(thief.try_steal(), Err(NoTask::Private));
     assert!(owner.share());
     assert_eq!(thief.steal(), Steal::Success(0));

@@ -1,4 +1,4 @@
-//! What a rayon user writes first: a join, a loop that collects, a sort, a scope.
+//! For users of rayon: a join, a loop that collects, a sort, a scope.
 
 pub(crate) fn main() {
     let mut numbers: Vec<u64> = (0..100_000).map(|n| n * 7919 % 100_003).collect();

@@ -1,4 +1,4 @@
-//! What a tokio user writes first: spawn and await, cancel, wait for something outside.
+//! For users of tokio: spawn and await, cancel, wait for something outside of the pool.
 
 use std::sync::mpsc;
 
@@ -7,10 +7,10 @@ use poach::{CancellationToken, Cancelled, ThreadPool};
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pool = ThreadPool::builder().num_threads(2).spares(1).build()?;
 
-    // A handle is a future for any executor, and may be joined where there is none.
+    // A handle is a future for any executor. A thread without an executor can join it.
     assert_eq!(pool.spawn(|| 6 * 7).join()?, 42);
 
-    // What has not started is cancelled with its handle; what runs asks a token.
+    // The handle cancels a task that has not started. A running task polls a token.
     let token = CancellationToken::new();
     let asks = token.clone();
     let search = pool.spawn(move || -> Result<(), Cancelled> {
@@ -21,7 +21,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     token.cancel();
     assert_eq!(search.join()?, Err(Cancelled));
 
-    // A lock held across a wait: in `blocking` nothing else runs on top of it.
+    // A lock held across a wait: in `blocking` the worker runs no other task meanwhile.
     let lock = std::sync::Mutex::new(0);
     let other = ThreadPool::builder().num_threads(1).build()?;
     pool.install(|| {
@@ -29,7 +29,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
         *held = poach::blocking(|| other.spawn(|| 1).join()).unwrap();
     });
 
-    // A wait that the pool knows nothing of.
+    // A wait for something outside of the pool.
     let (send, receive) = mpsc::channel();
     let answer = pool.install(move || {
         poach::spawn_detached(move || send.send("sent").unwrap());

@@ -1,5 +1,5 @@
 //! An async program with work for the processors: the executor's threads await, and Poach's
-//! compute.
+//! threads compute.
 
 use std::time::Duration;
 
@@ -7,13 +7,13 @@ use poach::ThreadPool;
 use poach::pool::TaskPool;
 
 async fn serve(pool: &ThreadPool) -> Result<u64, Box<dyn std::error::Error>> {
-    // The handle is a future. No thread of the executor waits, and the task runs on one of the
-    // pool's own threads, so that it may even start a runtime of its own, or block.
+    // The handle is a future, so no thread of the executor waits. The task runs on one of the
+    // pool's own threads, so it may start a runtime of its own, or block.
     let inside = || tokio::runtime::Handle::try_current().is_ok();
     assert!(inside());
     assert!(!pool.spawn(inside).await?);
 
-    // A request that is given up takes its task along, if that has not started.
+    // Dropping a request cancels its task, if the task has not started.
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let busy = pool.spawn(move || _ = wait.recv());
     let late = pool.spawn(|| unreachable!()).cancel_on_drop();
@@ -21,7 +21,7 @@ async fn serve(pool: &ThreadPool) -> Result<u64, Box<dyn std::error::Error>> {
     drop(release);
     busy.await?;
 
-    // Tasks that come by and by, to whoever is free: an async put and get.
+    // A stream of tasks to any free consumer: an async put and get.
     let numbers = TaskPool::builder().capacity(8).build()?;
     let (mut put, mut get) = (numbers.producer()?, numbers.consumer()?);
     let puts = async move {
@@ -45,9 +45,9 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let sum = runtime.block_on(serve(&pool))?;
     assert_eq!(sum, 5050);
 
-    // `join` and the loops work from a task as well, and keep its context, since they begin on the
-    // thread that calls them. But they hold that thread meanwhile: on one that has other tasks,
-    // `spawn` and await instead.
+    // `join` and the loops work in a task of the executor, too, and keep its context, because they
+    // begin on the calling thread. But they block that thread. If it has other tasks, `spawn` and
+    // await instead.
     let inside = || tokio::runtime::Handle::try_current().is_ok();
     assert!(runtime.block_on(async { pool.join(inside, || ()).0 }));
     assert!(!runtime.block_on(async { pool.install(inside) }));

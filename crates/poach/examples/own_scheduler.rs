@@ -1,6 +1,5 @@
-//! A scheduler of one's own on the split deque, with thieves that sleep: what a crossbeam-deque
-//! user must know is that pushes are private until they are shared. (`poach-deque` has a longer
-//! one, without the lock.)
+//! A scheduler on the split deque, with thieves that sleep. In contrast to crossbeam-deque, pushes
+//! are private until they are shared. (The example `scheduler` of `poach-deque` needs no lock.)
 
 use std::sync::{Condvar, Mutex};
 use std::thread;
@@ -10,7 +9,7 @@ use poach::deque::split::{Exposure, NoTask, Thief};
 
 type Task = Box<dyn FnOnce() -> u32 + Send>;
 
-/// How many tasks are not done yet, and a bell for those who sleep.
+/// The number of unfinished tasks, and the condition on which idle threads sleep.
 struct Pool {
     left: Mutex<u32>,
     bell: Condvar,
@@ -37,14 +36,14 @@ impl Pool {
             match victim.try_steal() {
                 Ok(task) => sum += self.run(task),
                 Err(NoTask::Lost) => std::hint::spin_loop(),
-                // Private work: the owner shares it at its next push or pop, since this has left a
-                // request; one that does not come back to its queue can be made to,
-                // where the system has a process-wide barrier.
+                // There is private work, and `steal` has left a request: the owner shares at its
+                // next push or pop. If the owner does not come back to its queue, this thread can
+                // expose the work, on a system with a process-wide barrier.
                 Err(NoTask::Private) if victim.expose() != Exposure::Refused => {}
                 Err(NoTask::Private | NoTask::Empty) => {
                     let left = self.left.lock().unwrap();
                     if *left != 0 && victim.is_empty() {
-                        // A push that shares in answer to a request notifies nobody.
+                        // A push that answers a request notifies no sleeping thread.
                         let nap = std::time::Duration::from_millis(1);
                         drop(self.bell.wait_timeout(left, nap).unwrap());
                     }
@@ -57,7 +56,7 @@ impl Pool {
     fn owner(&self, own: &Split<Task>) -> u32 {
         let mut sum = 0;
         while let Some(task) = own.pop() {
-            // Before a task that may be long: else the others would have to wait for its end.
+            // Share before a task that may be long: else the others wait for its end.
             if own.share() {
                 self.bell.notify_all();
             }

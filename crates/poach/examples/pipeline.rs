@@ -1,5 +1,5 @@
-//! A pipeline: lines are parsed by two threads and summed by a third, through pools that hold no
-//! more than so much and end by themselves, as channels do.
+//! A pipeline: two threads parse lines and a third sums them. The pools between them are bounded,
+//! and close by themselves, as channels do.
 
 use std::thread;
 
@@ -12,7 +12,7 @@ pub(crate) fn main() {
         for _ in 0..2 {
             let (mut from, mut to) = (lines.consumer().unwrap(), numbers.producer().unwrap());
             scope.spawn(move || {
-                // Until the stage before has ended, by its last statement or by a panic.
+                // Ends when the stage before has ended, by its last statement or by a panic.
                 while let Ok(line) = from.get() {
                     let line: String = line;
                     to.put(line.trim().parse::<u64>().unwrap()).unwrap();
@@ -23,13 +23,13 @@ pub(crate) fn main() {
         let summed = scope.spawn(move || from.iter().sum());
         let mut to = lines.producer().unwrap();
         to.put_many((1..=1000).map(|n| format!(" {n}\n"))).unwrap();
-        // The last producer of a pool closes it: the stage behind takes what is left, and ends.
+        // The last producer closes a pool: the next stage takes the remaining tasks, and ends.
         drop(to);
         summed.join().unwrap()
     });
     assert_eq!(sum, 500_500);
 
-    // The other side may go first: then a put says so, full or not, and gives the task back.
+    // If the consumers end first, a put returns an error with the task, even if the pool is full.
     let orphan = TaskPool::builder().capacity(1).build().unwrap();
     let (mut to, from) = (orphan.producer().unwrap(), orphan.consumer().unwrap());
     drop(from);

@@ -1,5 +1,5 @@
-//! What belongs to each worker: thread-local variables that a start handler makes, a large call
-//! stack, an element of an array.
+//! State of each worker: thread-local variables that a start handler sets, a large call stack, an
+//! element of an array.
 
 use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,14 +25,14 @@ pub(crate) fn main() -> Result<(), poach::BuildError> {
         .stack_size(128 << 20)
         .on_start(|_| SCRATCH.set(vec![0; 1024]))
         .build()?;
-    // `install`, `spawn` and `broadcast` run on the pool's own threads, always: with their
-    // thread-local variables and their call stack, here more than most threads have ..
+    // `install`, `spawn` and `broadcast` always run on the pool's own threads, with their
+    // thread-local variables and their call stacks, which are large here.
     assert_eq!(pool.install(scratch), 1024);
     assert_eq!(pool.spawn(scratch).join().unwrap(), 1024);
     assert_eq!(pool.install(|| deep(32_000)), 32_000);
-    // .. and `broadcast` on each of them.
+    // `broadcast` runs on each of them.
     assert_eq!(pool.broadcast(|_| scratch()), [1024, 1024]);
-    // `join`, `scope`, `run` and the loops begin on this thread, which no start handler has seen.
+    // `join`, `scope`, `run` and the loops begin on this thread, for which no start handler ran.
     assert_eq!(pool.join(scratch, || ()).0, 0);
 
     // An element for each index that a worker, a spare or a calling thread may have.
@@ -47,7 +47,7 @@ pub(crate) fn main() -> Result<(), poach::BuildError> {
     });
     assert_eq!(calls.into_iter().map(AtomicUsize::into_inner).sum::<usize>(), 100);
 
-    // A loop needs neither: each run of iterations that one worker makes has a value of its own.
+    // A loop needs neither: each run of iterations has a value of its own.
     let texts = ["to", "be", "or", "not"];
     let lengths = poach::par_map_init(&texts, String::new, |buffer, text| {
         buffer.clear();

@@ -1,16 +1,17 @@
-//! Fork-join parallelism by work stealing, without fences in the owner's way.
+//! Fork-join parallelism by work stealing, without a fence in a fork that no thread steals.
 //!
-//! # Which one do I want?
+//! # Which function do I want?
 //!
 //! | you have | use |
 //! |---|---|
-//! | two computations | [`join`]; where a fork must cost next to nothing, [`Worker::join`] |
-//! | a loop over a range, a slice or a vector | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; with a [`Worker`] at hand, [`WorkerLoops`]; one that may fail, [`try_par_for`]; over an iterator, [`par_bridge`]; a slice to sort, [`par_sort`] |
+//! | two computations | [`join`]; [`Worker::join`], which costs a nanosecond less |
+//! | a loop over a range, a slice or a vector | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; as methods of a [`Worker`], [`WorkerLoops`] |
+//! | a loop that may fail, or over an iterator; a slice to sort | [`try_par_for`]; [`par_bridge`]; [`par_sort`] |
 //! | any number of tasks that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; with a body that stays on its thread, [`in_place_scope`] |
 //! | a task that outlives the function | [`spawn`], whose handle you can join, await or cancel; [`spawn_fifo`], [`spawn_at`]; without a handle, [`spawn_detached`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
 //! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
-//! | a number of threads, names, handlers or threads of your own | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`set_global_builder`] |
+//! | a choice of the number of threads, their names, handlers or creation | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`set_global_builder`] |
 //! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
 //! | tasks from producer threads for consumer threads | [`pool::TaskPool`] |
 //! | a scheduler of your own | [`deque`] |
@@ -33,29 +34,29 @@
 //! ```
 //!
 //! Functions that are called outside of any pool use the [global pool](global). Its first use
-//! creates it, with one worker for each processor, or as many as the environment variable
-//! `POACH_THREADS` says.
+//! creates it, with one worker for each processor, or with the number of workers in the environment
+//! variable `POACH_THREADS`.
 //!
 //! # The names of other libraries
 //!
 //! | rayon | crossbeam | tokio | chili, Lace | Poach | what differs |
 //! |---|---|---|---|---|---|
 //! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; on a worker the first closure always runs on the calling thread; from outside see [`ThreadPoolBuilder::callers`] |
-//! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the one that it is given |
+//! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the worker that it is given |
 //! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
 //! | `spawn` | | `task::spawn_blocking` | | [`spawn`], [`spawn_detached`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
-//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | a task that runs is not stopped: it asks its token |
+//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | a running task is not stopped; it can poll its token |
 //! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`], [`ThreadPool::run`] | `install` always runs on the pool's threads, `run` on the calling thread while the pool has [places](ThreadPoolBuilder::callers) |
 //! | `par_iter`, `par_iter_mut`, `into_par_iter`: `.for_each`, `.map().collect()`, `.fold().reduce()` | | | | [`par_for`], [`par_map`], [`par_reduce`] of `&v`, `&mut v`, `v`, `a..b` | no other adaptors: for those use rayon over Poach's scheduler (`compat/rayon-core`) |
 //! | `.zip()`, `.enumerate()` | | | | `(&a, &b)`, `(0..a.len(), &a)` as the [`Items`] of a loop | |
 //! | `try_for_each`, `for_each_init`, `par_bridge`, `par_sort` | | | | [`try_par_for`], [`par_for_init`], [`par_bridge`], [`par_sort`] | |
 //! | `ThreadPoolBuilder`, `build_global`, `RAYON_NUM_THREADS` | | `runtime::Builder` | `ThreadPool::new`, `with_config`; `lace_start` | [`ThreadPool::new`], [`ThreadPool::builder`], [`ThreadPoolBuilder::build_global`], `POACH_THREADS` | |
 //! | `yield_now` | | `task::yield_now` | | [`yield_now`] | runs another task on top of this one |
-//! | | | `block_in_place` | | [`blocking`] | another thread works meanwhile only if the pool has [spare](ThreadPoolBuilder::spares) ones |
+//! | | | `block_in_place` | | [`blocking`] | another thread works meanwhile only if the pool has [spare](ThreadPoolBuilder::spares) workers |
 //! | | `deque::{Worker, Stealer, Injector}` | | | [`deque`]; with crossbeam's own names, [`deque::crossbeam`] | the owner's pop has no fence |
 //! | | `channel`, `select!` | `mpsc`, `select!` | | [`pool::TaskPool`], [`pool::Selector`]; its gets are also futures, for any `select!` | no order is promised |
 //!
-//! The crate's `examples/` has a program for each.
+//! The crate's `examples/` has a program for each library.
 //!
 //! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called
 //! on a thread of the executor keeps that thread until it ends.

@@ -1,6 +1,7 @@
-//! Which fences the two sides of [`Asymmetric`] use, with a process-wide barrier and without one:
-//! no model tells an owner's light fence from a full one where the other side's is process-wide,
-//! and none has a light one that is weaker where there is no barrier.
+//! The fences of both sides of [`Asymmetric`], with a process-wide barrier and without.
+//!
+//! No model can check this: beside a process-wide barrier a model cannot tell the owner's light
+//! fence from a full fence, and a model without the barrier has no weaker light fence.
 
 use std::cell::Cell;
 
@@ -11,10 +12,10 @@ thread_local! {
     static LAST: Cell<&'static str> = const { Cell::new("") };
 }
 
-/// The machine's memory, which notes its fences, and may say that it has no process-wide barrier.
+/// The machine's memory, which records its fences, and may deny that it has the barrier.
 struct Noting<const BARRIER: bool>;
 
-// SAFETY: the machine's words and fences; that it may deny the barrier makes it no weaker.
+// SAFETY: the machine's words and fences; denying the barrier makes it no weaker.
 unsafe impl<const BARRIER: bool> Memory for Noting<BARRIER> {
     type Word = <Machine as Memory>::Word;
     type Pointer<T> = <Machine as Memory>::Pointer<T>;

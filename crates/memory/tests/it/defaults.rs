@@ -1,4 +1,4 @@
-//! What a memory does that says no more than it must.
+//! The default methods of `Memory`.
 
 use std::cell::Cell;
 

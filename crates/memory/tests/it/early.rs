@@ -1,4 +1,4 @@
-//! The process is registered for the barrier before `main`, when that takes no time.
+//! The process is registered for the barrier before `main`, while it has one thread.
 #![cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
 
 use rustix::thread::MembarrierCommand::PrivateExpedited;
@@ -12,7 +12,7 @@ fn nobody_has_asked_and_the_process_is_registered() {
 }
 
 fn registered() {
-    // So that this program is linked with the crate, which does it.
+    // This links the program with the crate, which registers the process.
     assert!(size_of::<poach_memory::membarrier::Unavailable>() > 0);
     if membarrier_query().contains(MembarrierQuery::PRIVATE_EXPEDITED) {
         assert_eq!(

@@ -1,4 +1,4 @@
-//! A full fence is one on the machine that this runs on.
+//! `Machine::full` prevents store buffering on the machine that runs this test.
 
 #![forbid(unsafe_code)]
 

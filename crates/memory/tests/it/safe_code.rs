@@ -1,5 +1,5 @@
-//! What safe code can make of this crate: every public constructor and trait that it reaches, and
-//! what they come to. What it cannot write stands in the crate's module `compile_fail`.
+//! Every public constructor and trait that safe code can use. The crate's module `compile_fail`
+//! has what safe code cannot write.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +18,7 @@ use poach_memory::{
     Unbounded, membarrier,
 };
 
-/// The only bound that safe code gets is the one that the crate vouches for, and the queue makes
-/// its store itself.
+/// Safe code gets only the bound for which the crate vouches, and the queue makes its store itself.
 #[test]
 fn a_bound_is_the_crates_own_or_none() {
     match Delta::for_this_processor() {
@@ -39,7 +38,7 @@ fn a_bound_is_the_crates_own_or_none() {
     }
 }
 
-/// Numbers are not promises: anybody may work them out.
+/// Safe code may compute numbers of pops: they are not promises.
 #[test]
 fn arithmetic_makes_no_policy() {
     assert_eq!(hidden_pops(32, 1, 1).map(NonZeroU64::get), Ok(17));
@@ -80,7 +79,7 @@ fn policies_that_need_no_promise() {
     assert!(!asymmetric.is_inline() && asymmetric.try_thief());
     assert!(StoreLoad::<Machine>::is_inline(&Full));
     StoreLoad::<Machine>::ask_owner(&Full);
-    // A thief under it is never certain, and takes nothing by itself.
+    // A thief with this policy never decides alone, and takes nothing.
     assert_eq!(margin(&Unbounded), u64::MAX);
     assert!(!StoreLoad::<Machine>::resolve(&Unbounded));
     if let Ok(delta) = Delta::for_this_processor() {
@@ -92,7 +91,7 @@ fn policies_that_need_no_promise() {
     }
 }
 
-/// Words, pointers and cells can be made and used; what a cell lends is a raw pointer.
+/// Words, pointers and cells can be made and used; a cell gives out raw pointers.
 #[test]
 fn the_machines_memory() {
     let word = <Machine as Memory>::Word::new(0);
@@ -127,7 +126,7 @@ fn the_machines_memory() {
     membarrier::barrier();
 }
 
-/// What safe code may call of a memory that it does not know: fences and hints.
+/// Safe code may call the fences and hints of any memory.
 #[test]
 fn any_memory() {
     fn all<M: Memory>() {
@@ -141,7 +140,7 @@ fn any_memory() {
         M::evict(&[usize::MAX]);
         M::will_write(&0_u8);
         M::will_write::<[u64; 0]>(&[]);
-        // Where there is no process-wide barrier, owners keep their fences.
+        // Without a process-wide barrier owners keep their fences.
         let soon = M::asymmetric_by_now();
         assert_eq!(M::asymmetric(), membarrier::register().is_ok());
         assert!(!soon || M::asymmetric());
@@ -153,7 +152,7 @@ fn any_memory() {
     all::<Machine>();
 }
 
-/// Rows of the table are for everybody to write: no bound is made of them.
+/// Safe code can write rows of the table, but make no bound of them.
 #[test]
 fn a_table_of_ones_own() {
     let bound = Bound::Seen(1);

@@ -1,5 +1,4 @@
-//! What becomes of the process-wide barrier when the kernel answers one thread otherwise than
-//! another.
+//! The process-wide barrier, if the kernel answers two threads differently.
 // Miri and the feature `portable` have no such barrier.
 #![cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
 
@@ -9,8 +8,8 @@ use poach_memory::membarrier::{self, Unavailable};
 
 use crate::filtered::{Answer, assert_aborted, case, filter, run_alone};
 
-/// A thread whose filter refuses the call is held in it until another thread has been granted it:
-/// it takes the other's answer, and everybody's stays that.
+/// A thread whose filter refuses the call is held there until another thread was granted it. It
+/// uses the other's answer, which stays the answer of all.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_refusal_does_not_replace_an_answer() {
@@ -30,7 +29,7 @@ fn a_refusal_does_not_replace_an_answer() {
         context.uc_mcontext.gregs[libc::REG_RAX as usize] = i64::from(-libc::EPERM);
     }
 
-    // Where the kernel grants it to nobody, that is what both are told.
+    // If the kernel has no barrier, both threads are told so.
     let Some(case) = case() else {
         let case = if membarrier::register().is_ok() { "granted" } else { "refused" };
         let output = run_alone("a_refusal_does_not_replace_an_answer", case);
@@ -58,7 +57,7 @@ fn a_refusal_does_not_replace_an_answer() {
     assert_eq!([granted, refused, membarrier::register()], [answer; 3]);
 }
 
-/// The other way about: nobody is granted what the process was refused first.
+/// The converse: once the process was refused, no thread is granted the barrier.
 #[test]
 fn a_grant_does_not_replace_a_refusal() {
     if case().is_none() {
@@ -75,8 +74,8 @@ fn a_grant_does_not_replace_a_refusal() {
     membarrier::barrier();
 }
 
-/// A barrier that fails after it was granted leaves nothing to go on with. One that never was is a
-/// full fence, whatever comes later.
+/// `barrier` aborts if it fails after it was granted. A barrier that was never granted is a full
+/// fence, whatever happens later.
 #[test]
 fn a_barrier_that_fails_later_aborts() {
     if case().is_none() {
@@ -90,13 +89,13 @@ fn a_barrier_that_fails_later_aborts() {
     let _ = membarrier::register();
     membarrier::barrier();
     filter(Answer::Refused);
-    // Nobody can go on, who catches panics either.
+    // Catching panics does not help.
     let _ = std::panic::catch_unwind(membarrier::barrier);
     println!("the program went on");
 }
 
-/// A barrier that is switched off is still granted, and one that is lost to one thread is lost to
-/// that alone.
+/// The kernel still grants a barrier that is switched off. A barrier that fails in one thread still
+/// succeeds in the others.
 #[test]
 fn a_barrier_may_succeed_where_no_filter_is() {
     if case().is_none() {
@@ -119,7 +118,7 @@ fn a_barrier_may_succeed_where_no_filter_is() {
     thread::spawn(refused).join().unwrap();
 }
 
-/// The same where the program has switched it off.
+/// The same after the program has switched the barrier off.
 #[test]
 fn a_barrier_that_is_switched_off_may_succeed_until_a_filter_comes() {
     if case().is_none() {
@@ -139,7 +138,7 @@ fn a_barrier_that_is_switched_off_may_succeed_until_a_filter_comes() {
     assert!(!membarrier::may_succeed());
 }
 
-/// A forked child goes on with its parent's answer.
+/// A forked child keeps its parent's answer.
 #[test]
 fn a_registration_is_inherited_by_a_fork() {
     if membarrier::register().is_err() {

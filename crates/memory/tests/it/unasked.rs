@@ -1,4 +1,4 @@
-//! A barrier in a process that never asked for it is a full fence of the thread that makes it.
+//! In a process that never asked for the barrier, `barrier` is a full fence of the calling thread.
 //!
 //! Each test is in a process of its own, so that no other asks.
 

@@ -1,11 +1,11 @@
-//! The machine's memory, which tells a test of each access before it comes: for the tests of queues
-//! and of pools.
+//! The machine's memory, which reports each access to a test before it happens. For the tests of
+//! queues and of pools.
 
 use core::marker::PhantomData;
 
 use poach_memory::{Machine, Memory, Ordering, Pointer, Word};
 
-/// What an access is.
+/// The kind of an access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     Load,
@@ -16,7 +16,7 @@ pub(crate) enum Kind {
     Heavy,
 }
 
-/// What is told of accesses: of each, in the thread that is about to make it.
+/// Is called before each access, in the thread that is about to make it.
 pub(crate) trait Watcher: Send + Sync + 'static {
     fn before(kind: Kind);
 }

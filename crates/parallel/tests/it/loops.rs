@@ -1,4 +1,4 @@
-//! Loops that collect, fail, sort, and go over an iterator; scopes and loops of a token.
+//! Loops that collect, stop at an error, sort, or take an iterator; scopes and loops of a `Worker`.
 
 #![forbid(unsafe_code)]
 
@@ -138,7 +138,7 @@ fn a_pool_without_settings_has_the_default_number_of_workers() {
     assert_eq!(ThreadPool::new().unwrap().threads(), by_default);
 }
 
-/// For code that is generic over what it loops over.
+/// Code that is generic over the items of its loop.
 #[test]
 fn what_a_loop_goes_over_has_a_name() {
     fn longest<'t, I: Items<Item = &'t String>>(items: I) -> usize {
@@ -161,11 +161,11 @@ fn maps_keep_the_order_and_states_are_made_for_runs() {
         let seen = Mutex::new(HashSet::new());
         par_for_init(0..ITEMS, || (), |(), i| assert!(seen.lock().unwrap().insert(i)));
         assert_eq!(seen.into_inner().unwrap().len(), ITEMS);
-        // How long runs are is up to the thieves; none is empty.
+        // The length of runs depends on the thieves; no run is empty.
         assert!(made.into_inner() <= ITEMS, "a state for no item");
         assert!(par_map(&[] as &[u8], |_| ()).is_empty());
     });
-    // Where nobody is hungry there is one run.
+    // If no worker is idle, there is one run.
     let made = AtomicUsize::new(0);
     let init = || made.fetch_add(1, Ordering::Relaxed);
     let pool = ThreadPool::builder().num_threads(1).build().unwrap();
@@ -202,10 +202,10 @@ fn an_iterator_is_shared_by_all_workers() {
     });
 }
 
-/// Whatever should have happened before it is over never will.
+/// The limit of a watchdog: an event that has not happened by then never will.
 const LONG: Duration = Duration::from_secs(60);
 
-/// Runs `body` in a pool of so many threads.
+/// Runs `body` in a pool of `threads` threads.
 fn in_time<R: Send + 'static>(threads: usize, body: impl FnOnce() -> R + Send + 'static) -> R {
     let (send, receive) = mpsc::channel();
     thread::spawn(move || {
@@ -223,7 +223,7 @@ fn fib(n: usize) -> usize {
     a + b
 }
 
-/// What `next` waits for may be run by any worker; none of them waits for `next`.
+/// Any worker may run the task that `next` waits for; no worker waits for `next`.
 #[test]
 fn an_iterator_may_fork_to_make_an_item() {
     const MADE: usize = if cfg!(miri) { 3 } else { 10 };
@@ -281,7 +281,7 @@ fn a_bridge_goes_on_after_a_panic_until_as_many_have_panicked_as_there_are_worke
         };
         let panicked = catch_unwind(AssertUnwindSafe(|| pool.install(bridge)));
         assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"each"));
-        // Others may be under way when the last one that counts panics.
+        // Other calls may be running when the last call that counts panics.
         assert!((calls..=2 * calls).contains(&called.into_inner()));
         let (mut next, called) = (0, AtomicUsize::new(0));
         let once = iter::from_fn(|| {
@@ -297,7 +297,7 @@ fn a_bridge_goes_on_after_a_panic_until_as_many_have_panicked_as_there_are_worke
 
 type Pairs = Vec<(usize, usize)>;
 
-/// Items with many equal keys, and where each was.
+/// Items with many equal keys, and the position of each.
 fn pairs(keys: usize, seed: usize) -> Pairs {
     let random = |at: usize| (at + seed).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(23) % keys;
     (0..ITEMS).map(|at| (random(at), at)).collect()
@@ -377,14 +377,14 @@ fn a_token_opens_scopes_and_loops_and_an_array_has_an_element_for_each_index() {
     assert_eq!(calls.into_iter().map(AtomicUsize::into_inner).sum::<usize>(), 20);
 }
 
-/// A `combine` fails in the first half, in whose second half a call waits for that.
+/// A `combine` fails in the first half while a call in the second half waits for that.
 #[test]
 #[cfg(not(miri))] // which takes minutes for it
 fn an_error_of_combine_stops_the_loop() {
     const HALF: usize = 3000;
     let pool = ThreadPool::builder().num_threads(4).build().unwrap();
-    // Whether the first half is cut, and how soon the others hear of the error, depends on who
-    // comes when. A loop that goes on has half of the second half to go.
+    // Timing decides whether the first half is cut, and how soon the other workers see the error. A
+    // loop that goes on has half of the second half left.
     let stopped = (0..1000).any(|_| {
         let (failed, gives_up) = (AtomicBool::new(false), AtomicBool::new(false));
         let [first, second, late] = [(); 3].map(|()| AtomicUsize::new(0));

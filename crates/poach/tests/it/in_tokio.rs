@@ -1,19 +1,19 @@
-//! In a task of tokio: what begins on the calling thread has tokio's context there, and what runs
-//! on the pool's own threads has none, whatever the workers do just then.
+//! In a task of tokio: calls that begin on the calling thread have tokio's context, and calls that
+//! run on the pool's own threads have none, whether the workers are idle or busy.
 
 #![forbid(unsafe_code)]
 
 use poach::ThreadPool;
 use tokio::runtime::{Builder, Handle, Runtime};
 
-/// Where the calls that went astray did so in most of a thousand.
+/// Calls in each test. A call on the wrong thread happened in most of a thousand.
 const CALLS: usize = 1000;
 
 fn is_inside() -> bool {
     Handle::try_current().is_ok()
 }
 
-/// Starts a runtime, which panics in the context of another one.
+/// Starts a runtime, which panics in the context of another runtime.
 fn starts_one() -> u32 {
     Builder::new_current_thread().build().unwrap().block_on(async { 6 * 7 })
 }
@@ -31,7 +31,7 @@ async fn calls(pool: ThreadPool) {
         assert_eq!(pool.install(starts_one), 42);
         assert_eq!(pool.spawn(starts_one).await.unwrap(), 42);
         assert_eq!(pool.install(|| poach::join(starts_one, starts_one)), (42, 42));
-        // From within a region of this thread's, too.
+        // Also from within a region of this thread.
         assert_eq!(pool.join(|| pool.install(starts_one), || ()).0, 42);
         assert!(pool.broadcast(|_| is_inside()).iter().all(|inside| !inside));
     }

@@ -1,7 +1,8 @@
-//! Store buffering, again and again, by two threads of the real machine.
+//! The store buffering test, repeated by two threads of the real machine.
 //!
-//! Without a fence both missed the other in 340 of 20,000 rounds (2026-11-26, AMD EPYC, family 26
-//! model 2, 2 vCPUs, KVM), and without the stores before each round's own in none.
+//! Without a fence both threads missed the other's store in 340 of 20,000 rounds (2026-11-26, AMD
+//! EPYC, family 26 model 2, 2 vCPUs, KVM). Without the stores to far lines before each round's
+//! store they missed none.
 
 use std::hint;
 use std::sync::atomic::{
@@ -11,13 +12,11 @@ use std::sync::atomic::{
 use std::thread;
 
 const ROUNDS: u64 = if cfg!(miri) { 50 } else { 20_000 };
-/// Stores before each round's own, to lines that are in no near cache: behind them it stays long in
-/// the store buffer.
+/// Stores to lines in no near cache before each round's store, which keep it in the store buffer.
 const BEFORE: usize = if cfg!(miri) { 2 } else { 16 };
 /// Words of such lines, more than a cache near the processor holds.
 const FAR: usize = if cfg!(miri) { 64 } else { 1 << 19 };
-/// Words from one line to the next that is taken: not a neighbour, which the processor might fetch
-/// ahead.
+/// Words between the lines that are used: not neighbours, which the processor might prefetch.
 const STRIDE: usize = 8 * 1_021;
 
 #[derive(Default)]
@@ -33,7 +32,7 @@ struct Side {
 }
 
 impl Side {
-    /// Comes to a step, and waits until the other thread has.
+    /// Reaches a step, and waits until the other thread has reached it.
     fn meet(&self, step: u64, other: &Side) {
         self.step.0.store(step, Release);
         let mut looks = 0;
@@ -64,7 +63,7 @@ fn play(mine: &Side, other: &Side, fence: fn()) -> u64 {
     missed
 }
 
-/// With this fence between its store and its load one of two threads sees the other's store.
+/// Checks that with this fence between store and load, one of two threads sees the other's store.
 pub(crate) fn two_threads_do_not_miss_each_other(fence: fn()) {
     let (one, two) = (Side::default(), Side::default());
     let missed = thread::scope(|scope| {

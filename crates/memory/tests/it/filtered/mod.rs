@@ -1,5 +1,4 @@
-//! Threads to which the kernel refuses `membarrier(2)`, by a seccomp filter of their own, and
-//! programs that end.
+//! Threads with a seccomp filter that refuses `membarrier(2)`, and child processes for tests.
 
 use std::process::Output;
 
@@ -15,7 +14,7 @@ pub(crate) enum Answer {
     Trap,
 }
 
-/// Puts the calling thread under the filter, and the threads that it starts. There is no way back.
+/// Puts the calling thread, and the threads that it starts, under the filter for ever.
 pub(crate) fn filter(answer: Answer) {
     const fn statement(code: u32, k: u32) -> libc::sock_filter {
         libc::sock_filter { code: code as u16, jt: 0, jf: 0, k }
@@ -36,7 +35,7 @@ pub(crate) fn filter(answer: Answer) {
         statement(libc::BPF_RET | libc::BPF_K, libc::SECCOMP_RET_ALLOW),
     ];
     let program = libc::sock_fprog { len: program.len() as u16, filter: program.as_mut_ptr() };
-    // SAFETY: takes numbers, and changes nothing but what this thread may gain by `execve`.
+    // SAFETY: takes numbers, and changes only the privileges that this thread may gain by `execve`.
     let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
     // SAFETY: `program` is a filter program of as many statements as it says, and lives through the
@@ -56,14 +55,14 @@ pub(crate) fn run_alone(name: &str, case: &str) -> Output {
     output
 }
 
-/// What this process was started for by [`run_alone`].
+/// The case for which [`run_alone`] started this process.
 pub(crate) fn case() -> Option<String> {
     std::env::var(CASE).ok()
 }
 
 const CASE: &str = "POACH_TEST_CASE";
 
-/// The process was aborted, and has said why.
+/// Checks that the process aborted with a message.
 #[allow(dead_code, reason = "not every test uses it")]
 pub(crate) fn assert_aborted(output: &Output) {
     use std::os::unix::process::ExitStatusExt;

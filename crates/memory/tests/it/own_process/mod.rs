@@ -1,12 +1,12 @@
-//! This program again, in a process of its own, for one of its tests.
+//! Runs a test in a process of its own: starts this program again for that test.
 
 use std::env;
 use std::panic::Location;
 use std::path::Path;
 use std::process::Command;
 
-/// A command that runs this program: by itself, or by the emulator that `cargo xtask aarch64` and
-/// its like name.
+/// A command that runs this program, under the emulator of `cargo xtask aarch64` and its like if
+/// there is one.
 pub(crate) fn this_program() -> Command {
     let program = env::current_exe().expect("a test knows its program");
     let Ok(emulator) = env::var("POACH_TEST_EMULATOR") else {
