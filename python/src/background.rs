@@ -47,11 +47,11 @@ pub(crate) fn watched<T: Send>(
         // Acquire: pairs with the store in `Done`.
         while !done.load(Ordering::Acquire) {
             py.detach(|| thread::park_timeout(SIGNALS));
-            if raised.is_none()
-                && let Err(error) = py.check_signals().and_then(|()| tick(py))
-            {
-                stop();
-                raised = Some(error);
+            if raised.is_none() {
+                if let Err(error) = py.check_signals().and_then(|()| tick(py)) {
+                    stop();
+                    raised = Some(error);
+                }
             }
         }
         let outcome = worker.join().unwrap_or_else(|panic| resume_unwind(panic));

@@ -43,8 +43,8 @@ enum Verb {
     Documents,
     /// The workspace compiles for the other platforms, with and without the feature `portable`.
     Cross,
-    /// The library and the program compile with the oldest supported compiler, `rust-version`.
-    Oldest,
+    /// What ships compiles with the oldest supported compiler, `rust-version`, and its tests pass.
+    Oldest(verb::oldest::Options),
     /// The library and the program compile with the oldest version of each dependency that
     /// `Cargo.toml` allows.
     Minimal,
@@ -132,7 +132,7 @@ fn main() -> ExitCode {
         Verb::Dependencies => verb::dependencies::run(),
         Verb::Documents => verb::documents::run(),
         Verb::Cross => verb::cross::run(),
-        Verb::Oldest => verb::oldest::run(),
+        Verb::Oldest(options) => verb::oldest::run(&options),
         Verb::Minimal => verb::minimal::run(),
         Verb::Aarch64(options) => verb::emulated::run(&verb::emulated::AARCH64, &options),
         Verb::BigEndian(options) => verb::emulated::run(&verb::emulated::BIG_ENDIAN, &options),

@@ -119,12 +119,17 @@ impl Workspace {
         self.0.packages.iter()
     }
 
-    /// The newest of the compilers that the packages state as the oldest that they build with.
+    /// The oldest compiler that a package states as the oldest that it builds with.
     pub(crate) fn rust_version(&self) -> Option<String> {
-        self.packages().filter_map(|package| package.rust_version.as_ref()).max().map(|version| {
-            let &Version { major, minor, patch, .. } = version;
-            format!("{major}.{minor}.{patch}")
-        })
+        self.packages().filter_map(|package| package.rust_version.as_ref()).min().map(plain)
+    }
+
+    /// The packages, by name, that state this compiler as the oldest.
+    pub(crate) fn with_rust_version(&self, version: &str) -> Vec<String> {
+        let states = |package: &&Package| {
+            package.rust_version.as_ref().is_some_and(|stated| plain(stated) == version)
+        };
+        self.packages().filter(states).map(|package| package.name.to_string()).collect()
     }
 
     /// The version that all packages have that may be published; none if they differ.
@@ -194,6 +199,12 @@ impl Workspace {
         }
         Ok(tests)
     }
+}
+
+/// A version without what may come after its three numbers.
+fn plain(version: &Version) -> String {
+    let Version { major, minor, patch, .. } = version;
+    format!("{major}.{minor}.{patch}")
 }
 
 /// Whether no `publish = false` stands in its manifest.

@@ -110,13 +110,13 @@ fn at_exit() {
     extern "C" fn report() {
         let observed = GLOBAL.swap(ptr::null_mut(), Ordering::Acquire);
         // A forked child that has not used rayon has no global pool, and must not make one here.
-        if let Some(pool) = poach_runtime::global_if_made()
-            && !observed.is_null()
-        {
-            // SAFETY: `global` made the pointer from a box, and the swap has left null in its
-            // place, so nobody else has it.
-            let observed = unsafe { Box::from_raw(observed) };
-            observed.report(pool);
+        if let Some(pool) = poach_runtime::global_if_made() {
+            if !observed.is_null() {
+                // SAFETY: `global` made the pointer from a box, and the swap has left null in its
+                // place, so nobody else has it.
+                let observed = unsafe { Box::from_raw(observed) };
+                observed.report(pool);
+            }
         }
     }
     // SAFETY: `report` may be called at any time, and does not unwind into its caller: a panic in

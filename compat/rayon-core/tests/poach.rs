@@ -127,14 +127,14 @@ fn an_abort_that_nobody_reads() {
 /// How `test` ends in a process of its own whose standard error nobody reads.
 #[cfg(unix)]
 fn unheard(test: &str, variables: &[(&str, &str)]) -> std::process::ExitStatus {
-    let (nobody, stderr) = std::io::pipe().unwrap();
+    let (nobody, stderr) = std::os::unix::net::UnixStream::pair().unwrap();
     drop(nobody);
     Command::new(env::current_exe().unwrap())
         .args([test, "--exact", "--nocapture"])
         .env("CHILD", "1")
         .envs(variables.iter().copied())
         .stdout(Stdio::null())
-        .stderr(stderr)
+        .stderr(std::os::fd::OwnedFd::from(stderr))
         .status()
         .unwrap()
 }

@@ -52,7 +52,7 @@ impl SequenceLock {
     fn read(&self) -> [usize; 2] {
         loop {
             let before = self.sequence.load(Acquire);
-            if before.is_multiple_of(2) {
+            if before % 2 == 0 {
                 let words = [self.words[0].load(Acquire), self.words[1].load(Acquire)];
                 if self.sequence.load(Acquire) == before {
                     return words;

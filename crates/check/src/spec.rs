@@ -240,17 +240,17 @@ fn wrong(kind: Kind, text: String) -> Unexplained {
 /// Says what is wrong with a history, in the simplest words that fit it.
 fn explain(spec: Spec, history: &History) -> Unexplained {
     let operations = history.operations();
-    if spec != Spec::AtLeastOnce
-        && let Some(task) = history.duplicates().first()
-    {
-        return wrong(Kind::Duplicate, format!("task {task} was taken twice"));
+    if spec != Spec::AtLeastOnce {
+        if let Some(task) = history.duplicates().first() {
+            return wrong(Kind::Duplicate, format!("task {task} was taken twice"));
+        }
     }
     let pushed = |task: u64| operations.iter().any(|operation| operation.call == Call::Push(task));
     for operation in operations {
-        if let Some(Outcome::Task(task)) = operation.outcome
-            && !pushed(task)
-        {
-            return wrong(Kind::Invented, format!("task {task} was taken and never pushed"));
+        if let Some(Outcome::Task(task)) = operation.outcome {
+            if !pushed(task) {
+                return wrong(Kind::Invented, format!("task {task} was taken and never pushed"));
+            }
         }
     }
     let taken = |task: u64| {
@@ -258,16 +258,17 @@ fn explain(spec: Spec, history: &History) -> Unexplained {
     };
     let last = operations.iter().filter(|operation| operation.outcome.is_some());
     let last = last.max_by_key(|operation| operation.returned);
-    if let Some(last) = last
-        && last.outcome == Some(Outcome::Empty)
-    {
-        let lost = operations.iter().find_map(|operation| match operation.call {
-            Call::Push(task) if operation.returned < last.called && !taken(task) => Some(task),
-            _ => None,
-        });
-        if let Some(task) = lost {
-            let text = format!("task {task} was lost: a queue that holds it answered \"empty\"");
-            return wrong(Kind::Lost, text);
+    if let Some(last) = last {
+        if last.outcome == Some(Outcome::Empty) {
+            let lost = operations.iter().find_map(|operation| match operation.call {
+                Call::Push(task) if operation.returned < last.called && !taken(task) => Some(task),
+                _ => None,
+            });
+            if let Some(task) = lost {
+                let text =
+                    format!("task {task} was lost: a queue that holds it answered \"empty\"");
+                return wrong(Kind::Lost, text);
+            }
         }
     }
     let Some(last) = last else {

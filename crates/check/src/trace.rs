@@ -116,10 +116,10 @@ impl Recording {
             Op::Pause => "waits".to_owned(),
             Op::Join(other) => format!("joins thread {other}"),
         };
-        if let (Some(weak), Op::Load(_) | Op::Store(..) | Op::Change(..)) = (&machine.weak, op)
-            && weak.newer > 0
-        {
-            let _ = write!(text, " ({} newer)", weak.newer);
+        if let (Some(weak), Op::Load(_) | Op::Store(..) | Op::Change(..)) = (&machine.weak, op) {
+            if weak.newer > 0 {
+                let _ = write!(text, " ({} newer)", weak.newer);
+            }
         }
         self.row_at(machine, Column::Thread(thread), text, at);
     }

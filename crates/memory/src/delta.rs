@@ -72,7 +72,7 @@ pub fn hidden_pops(capacity: u64, egress: u64, stores: u64) -> Result<NonZeroU64
     // 128 bits, so that no sum overflows.
     let between = u128::from(stores.max(1)) + 1;
     let (full, rest) = (u128::from(capacity) / between, u128::from(capacity) % between);
-    let one_more = !egress.is_multiple_of(2) || rest > 0;
+    let one_more = egress % 2 != 0 || rest > 0;
     let pops = u128::from(egress / 2) + full + u128::from(one_more);
     Ok(u64::try_from(pops).ok().and_then(NonZeroU64::new).unwrap_or(NonZeroU64::MAX))
 }
@@ -372,12 +372,12 @@ mod tests {
     /// them. The client stores `between` times between two pops, each time to the same line.
     fn hidden(capacity: u64, egress: u64, between: u64) -> u64 {
         let period = between + 1;
-        let pops = |from: u64, to: u64| (from..to).filter(|at| at.is_multiple_of(period)).count();
+        let pops = |from: u64, to: u64| (from..to).filter(|at| at % period == 0).count();
         let mut most = 0;
         for oldest in 0..period {
             // Where the run ends that the store at `at` is in.
             let end = |at: u64| {
-                if at.is_multiple_of(period) { at + 1 } else { at.next_multiple_of(period) }
+                if at % period == 0 { at + 1 } else { at.next_multiple_of(period) }
             };
             let mut youngest = oldest;
             for _ in 1..egress {

@@ -159,7 +159,7 @@ fn own_stores(size: u32) -> impl Iterator<Item = Case> {
             ..case(queue, "drain", Scenario::drain(tasks, 0, 1, 2), size, expected)
         };
         let below = core::num::NonZeroU64::new(bound.get() - 1);
-        let fits = !(size + 1).is_multiple_of(2);
+        let fits = (size + 1) % 2 != 0;
         let below = below.map(|below| row(Some(below), if fits { None } else { TWICE }));
         [Some(row(Some(bound), None)), below].into_iter().flatten()
     });

@@ -25,10 +25,10 @@ impl Taken {
     pub(super) fn check(self, mut taken: Vec<u64>, most: u64) {
         taken.sort_unstable();
         let next = taken.iter().skip(1);
-        if self == Taken::Once
-            && let Some((twice, _)) = taken.iter().zip(next).find(|(task, next)| task == next)
-        {
-            fail(Kind::Duplicate, format!("task {twice} was taken twice"));
+        if self == Taken::Once {
+            if let Some((twice, _)) = taken.iter().zip(next).find(|(task, next)| task == next) {
+                fail(Kind::Duplicate, format!("task {twice} was taken twice"));
+            }
         }
         if let Some(task) = taken.iter().find(|task| !(1..=most).contains(task)) {
             fail(Kind::Invented, format!("task {task} was taken and never pushed"));

@@ -75,9 +75,11 @@ pub(crate) fn main() {
         while seen.len() < 2 {
             let mut next = pin!(get.get_async());
             let one = poll_fn(|context| {
-                if !answered && let Poll::Ready(text) = Pin::new(&mut answer).poll(context) {
-                    answered = true;
-                    return Poll::Ready(text.unwrap());
+                if !answered {
+                    if let Poll::Ready(text) = Pin::new(&mut answer).poll(context) {
+                        answered = true;
+                        return Poll::Ready(text.unwrap());
+                    }
                 }
                 next.as_mut().poll(context).map(|order| order.unwrap())
             });

@@ -29,7 +29,7 @@ fn main() -> Result<()> {
         None => 2,
         Some(text) => match text.to_string_lossy().parse() {
             Ok(threads @ 1..=1024) => threads,
-            _ => bail!("THREADS is a number from 1 to 1024, not {}", text.display()),
+            _ => bail!("THREADS is a number from 1 to 1024, not {}", text.to_string_lossy()),
         },
     };
     let ask = match arguments.next() {
@@ -42,7 +42,7 @@ fn main() -> Result<()> {
         },
     };
     let sums = walk(root.as_ref(), threads, ask)
-        .with_context(|| format!("cannot walk {}", root.display()))?;
+        .with_context(|| format!("cannot walk {}", root.to_string_lossy()))?;
     let [directories, files, links, others] = sums.kinds;
     println!(
         "{directories} directories, {files} files, {links} links, {others} others, {} bytes",

@@ -30,7 +30,7 @@ fn main() -> Result<()> {
         Some(text) => text
             .to_string_lossy()
             .parse::<u64>()
-            .with_context(|| format!("{name} is to be a number, not {}", text.display())),
+            .with_context(|| format!("{name} is to be a number, not {}", text.to_string_lossy())),
     };
     let entries = number("ENTRIES", DEFAULT_ENTRIES as u64)? as usize;
     let seed = number("SEED", DEFAULT_SEED)?;

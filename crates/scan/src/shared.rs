@@ -148,7 +148,7 @@ pub(crate) fn open_given<S: Sys>(sys: &S, path: &CStr, follow: bool) -> io::Resu
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let name = path.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+    let name = path.file_name().ok_or(io::ErrorKind::InvalidInput)?;
     let name = CString::new(name.as_encoded_bytes())?;
     sys.open_file(&sys.open_path(directory)?, &name)
 }

@@ -398,11 +398,12 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 },
             };
             let kind = meta.map_or(Kind::Directory, |meta| meta.kind);
-            if let Some(choice) = choice
-                && entry.kind() != Some(kind)
-                && !admits(choice, rules.as_deref(), entry.name(), Some(kind), (path, above))
-            {
-                return ControlFlow::Continue(());
+            if let Some(choice) = choice {
+                if entry.kind() != Some(kind)
+                    && !admits(choice, rules.as_deref(), entry.name(), Some(kind), (path, above))
+                {
+                    return ControlFlow::Continue(());
+                }
             }
             let Some(meta) = meta else {
                 if children.len() == PORTION {
@@ -415,10 +416,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 names.extend_from_slice(entry.name().to_bytes_with_nul());
                 return ControlFlow::Continue(());
             };
-            if let Some(choice) = choice
-                && !choice.counts(&meta)
-            {
-                return ControlFlow::Continue(());
+            if let Some(choice) = choice {
+                if !choice.counts(&meta) {
+                    return ControlFlow::Continue(());
+                }
             }
             leaves += 1;
             found.totals.count(meta.kind);
@@ -524,10 +525,10 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         }
         let claim = self.known.claim(identity, task.is_root());
         // One that has no entry cannot be where a given path is shown: that stands by itself then.
-        if let Claim::Elsewhere(root) | Claim::Here(root) = claim
-            && !task.is_summed()
-        {
-            found.aliases.push(Alias { entry: task.entry(), parent: task.parent(), root });
+        if let Claim::Elsewhere(root) | Claim::Here(root) = claim {
+            if !task.is_summed() {
+                found.aliases.push(Alias { entry: task.entry(), parent: task.parent(), root });
+            }
         }
         if !matches!(claim, Claim::Elsewhere(_)) {
             for &file in self.known.files(identity) {

@@ -27,10 +27,10 @@ pub(crate) fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
 pub(crate) fn word_dropped(tag: u32, word: u32) {
     // Both errors mean that the table is gone, or that nobody needs the place again.
     let _ = ENGINE.try_with(|engine| {
-        if let Ok(mut engine) = engine.try_borrow_mut()
-            && engine.tag == tag
-        {
-            engine.forget(word);
+        if let Ok(mut engine) = engine.try_borrow_mut() {
+            if engine.tag == tag {
+                engine.forget(word);
+            }
         }
     });
 }

@@ -343,10 +343,10 @@ impl Lines {
                 line.stale = holders;
                 line.fresh = start + ((done - start) as f64 * self.kept) as Time;
             }
-            if let Home::Owner(owner) = at
-                && holders.only(owner.into())
-            {
-                self.leaves(index, owner, start, done);
+            if let Home::Owner(owner) = at {
+                if holders.only(owner.into()) {
+                    self.leaves(index, owner, start, done);
+                }
             }
             done
         };

@@ -194,9 +194,8 @@ impl Run {
         unused: &mut Vec<u32>,
     ) -> Option<usize> {
         self.inside = false;
-        while self.failed.is_none()
-            && let Some(Reverse(event)) = self.events.pop()
-        {
+        while self.failed.is_none() {
+            let Reverse(event) = self.events.pop()?;
             if event.1 % KINDS == THREAD {
                 self.current = (event.1 / KINDS) as usize;
                 self.inside = true;
@@ -479,12 +478,12 @@ impl Run {
     /// The next drain, if there is one and nobody has said so yet.
     fn schedule(&mut self, processor: usize) {
         let it = &mut self.processors[processor];
-        if !it.scheduled
-            && let Some(next) = it.buffer.front()
-        {
-            it.scheduled = true;
-            let at = it.draining.max(next.issued + self.costs.forward);
-            self.events.push(Reverse(event(at, processor, DRAIN)));
+        if !it.scheduled {
+            if let Some(next) = it.buffer.front() {
+                it.scheduled = true;
+                let at = it.draining.max(next.issued + self.costs.forward);
+                self.events.push(Reverse(event(at, processor, DRAIN)));
+            }
         }
     }
 

@@ -92,10 +92,10 @@ pub(crate) struct Slot {
 impl Slot {
     /// Changes the content, while others may read the old one until `stale`.
     pub(crate) fn put(&mut self, value: u64, stale: Option<Time>) {
-        if let Some(fresh) = stale
-            && self.fresh != fresh
-        {
-            (self.before, self.fresh) = (self.value, fresh);
+        if let Some(fresh) = stale {
+            if self.fresh != fresh {
+                (self.before, self.fresh) = (self.value, fresh);
+            }
         }
         self.value = value;
     }

@@ -189,10 +189,10 @@ impl Balancer {
         local: &mut impl Local,
         (tasks, own): (u64, Vec<u8>),
     ) {
-        if self.progress == Progress::Running
-            && let Err(failure) = self.saved(transport, local, tasks, vec![own])
-        {
-            self.fail(transport, failure);
+        if self.progress == Progress::Running {
+            if let Err(failure) = self.saved(transport, local, tasks, vec![own]) {
+                self.fail(transport, failure);
+            }
         }
     }
 
@@ -381,15 +381,13 @@ impl Balancer {
             self.sent += 1;
             self.send(transport, thief, Message::Tasks(only(parcels), true));
         }
-        if self.has_window()
-            && !local.is_hungry()
-            && self.window.may_share(transport)
-            && let Given::Parcels(parcels) = local.give(SLOTS, self.policy.parcel_bytes)?
-        {
-            let encoded = parcels.iter().map(|parcel| encode(self.rank, parcel));
-            let encoded: Vec<_> = encoded.collect::<Result<_, _>>()?;
-            for bytes in self.window.share(transport, &encoded) {
-                local.take(self.rank, decode(self.rank, self.rank, &bytes)?)?;
+        if self.has_window() && !local.is_hungry() && self.window.may_share(transport) {
+            if let Given::Parcels(parcels) = local.give(SLOTS, self.policy.parcel_bytes)? {
+                let encoded = parcels.iter().map(|parcel| encode(self.rank, parcel));
+                let encoded: Vec<_> = encoded.collect::<Result<_, _>>()?;
+                for bytes in self.window.share(transport, &encoded) {
+                    local.take(self.rank, decode(self.rank, self.rank, &bytes)?)?;
+                }
             }
         }
         Ok(())

@@ -224,12 +224,12 @@ impl Walk {
             Err(error) => {
                 let known = self.sys.meta(Path::new(OsStr::from_bytes(path)), false);
                 let found = context.result();
-                if let Ok(meta) = known
-                    && meta.kind == Kind::Directory
-                {
-                    found.totals.count(Kind::Directory);
-                    found.add((meta.apparent, meta.disk));
-                    self.tally(found, b"", &meta, true);
+                if let Ok(meta) = known {
+                    if meta.kind == Kind::Directory {
+                        found.totals.count(Kind::Directory);
+                        found.add((meta.apparent, meta.disk));
+                        self.tally(found, b"", &meta, true);
+                    }
                 }
                 found.errors.push((path.clone(), format!("cannot open the directory: {error}")));
                 return;
@@ -308,10 +308,10 @@ fn several(sys: Native, root: &Path) -> HashSet<(u64, u64)> {
     let metas = below.filter_map(|point| sys.meta(point, false).ok());
     let directories = metas.filter(|meta| meta.kind == Kind::Directory && meta.inode != 0);
     let mut several: HashSet<_> = directories.map(|meta| (meta.device, meta.inode)).collect();
-    if let Ok(meta) = sys.meta(root, false)
-        && !several.is_empty()
-    {
-        several.insert((meta.device, meta.inode));
+    if let Ok(meta) = sys.meta(root, false) {
+        if !several.is_empty() {
+            several.insert((meta.device, meta.inode));
+        }
     }
     several
 }

@@ -87,11 +87,10 @@ impl Builder {
         let (universe, granted) = initialised.ok_or(Error::Twice)?;
         enough(granted)?;
         let comm = universe.world().duplicate();
-        if !self.alone
-            && comm.size() == 1
-            && let Some(ranks) = launcher::ranks().filter(|&ranks| ranks > 1)
-        {
-            return Err(Error::Apart { ranks });
+        if !self.alone && comm.size() == 1 {
+            if let Some(ranks) = launcher::ranks().filter(|&ranks| ranks > 1) {
+                return Err(Error::Apart { ranks });
+            }
         }
         let nodes = nodes(&comm);
         let (rank, ranks) = (comm.rank() as usize, nodes.len());

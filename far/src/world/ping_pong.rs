@@ -16,7 +16,7 @@ use crate::simulate::Machine;
 use crate::transport::Transport as _;
 
 /// How long rank 0 waits for rank 1.
-const PATIENCE: Duration = Duration::from_mins(1);
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Messages of a burst: few enough that no network holds them back.
 const BURST: u32 = 16;

@@ -309,7 +309,7 @@ fn ask_for_everything(there: usize) {
     let told = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&told);
     world.progress(move |status: Status| {
-        assert!(status.elapsed < Duration::from_hours(1));
+        assert!(status.elapsed < Duration::from_secs(3600));
         count.fetch_add(1, Ordering::Relaxed);
     });
     let outcome = world.run(0..1000u32, sum::<u64>(), |n, context: &mut Context<'_, u32, u64>| {

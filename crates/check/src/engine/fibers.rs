@@ -67,10 +67,10 @@ fn run_job(job: super::Job) {
     // Said first: the destructor may never return.
     let text = message(&*payload);
     let is_verdict = with(|engine| engine.panics(text));
-    if let Some(text) = dispose(payload)
-        && is_verdict
-    {
-        with(|engine| engine.search.destructor_panicked(&text));
+    if let Some(text) = dispose(payload) {
+        if is_verdict {
+            with(|engine| engine.search.destructor_panicked(&text));
+        }
     }
 }
 
@@ -152,11 +152,10 @@ fn panicked(message: &str) -> Violation {
     with(|engine| {
         let name = engine.search.names[engine.current];
         let mut text = format!("{name} panicked: {message}");
-        if let Some((thread, before)) = engine.last_panic.take()
-            && thread == engine.current
-            && message.starts_with("panic in")
-        {
-            text = format!("{text}, after: {before}");
+        if let Some((thread, before)) = engine.last_panic.take() {
+            if thread == engine.current && message.starts_with("panic in") {
+                text = format!("{text}, after: {before}");
+            }
         }
         if engine.unwound[engine.current] {
             text.push_str(" (it was being unwound, since the execution had been given up)");

@@ -31,10 +31,10 @@ pub(crate) fn new_cell(site: &'static Location<'static>) -> (u32, u64) {
 /// dropped when its thread has ended, or while the engine is at work.
 fn of(execution: u64, act: impl FnOnce(&mut Engine)) {
     let _ = ENGINE.try_with(|engine| {
-        if let Ok(mut engine) = engine.try_borrow_mut()
-            && engine.machine.register.execution == execution
-        {
-            act(&mut engine);
+        if let Ok(mut engine) = engine.try_borrow_mut() {
+            if engine.machine.register.execution == execution {
+                act(&mut engine);
+            }
         }
     });
 }
@@ -81,11 +81,11 @@ pub(crate) fn free(object: Freed, site: &'static Location<'static>) {
 pub(super) fn drop_kept(look: bool) {
     for Kept { object, freeing } in with(|engine| std::mem::take(&mut engine.kept)) {
         with(|engine| engine.freeing = freeing.filter(|_| look));
-        if let Some(text) = dispose(object)
-            && look
-        {
-            let text = format!("what a thread has freed panicked when it was dropped: {text}");
-            with(|engine| engine.search.violate(Violation::Panic(text)));
+        if let Some(text) = dispose(object) {
+            if look {
+                let text = format!("what a thread has freed panicked when it was dropped: {text}");
+                with(|engine| engine.search.violate(Violation::Panic(text)));
+            }
         }
     }
     with(|engine| engine.freeing = None);
@@ -133,14 +133,14 @@ impl Engine {
     /// The execution is over, and all handles are gone.
     pub(super) fn look_for_leaks(&mut self) {
         let left = self.machine.register.alive;
-        if left > 0
-            && let Some(site) = self.machine.left()
-        {
-            let text = format!(
-                "{left} words and cells are left that nobody frees, one of them made at {}",
-                place(site)
-            );
-            self.search.violate(Violation::Leak(text));
+        if left > 0 {
+            if let Some(site) = self.machine.left() {
+                let text = format!(
+                    "{left} words and cells are left that nobody frees, one of them made at {}",
+                    place(site)
+                );
+                self.search.violate(Violation::Leak(text));
+            }
         }
     }
 }

@@ -367,20 +367,19 @@ impl Engine {
         let looked = self.machine.has_looked(thread);
         let result = self.machine.perform(thread);
         self.look_for_races(thread);
-        if matches!(op, Op::Pause)
-            && looked
-            && let Some(Alone::Rounds(left)) = &mut self.alone
-        {
-            *left -= 1;
-            if *left == 0 {
-                self.alone = None;
+        if matches!(op, Op::Pause) && looked {
+            if let Some(Alone::Rounds(left)) = &mut self.alone {
+                *left -= 1;
+                if *left == 0 {
+                    self.alone = None;
+                }
+                return result;
             }
-            return result;
         }
-        if let Some(recording) = &mut self.recording
-            && self.alone.is_none()
-        {
-            recording.step(&self.machine, thread, op, result);
+        if let Some(recording) = &mut self.recording {
+            if self.alone.is_none() {
+                recording.step(&self.machine, thread, op, result);
+            }
         }
         result
     }
@@ -555,8 +554,10 @@ impl Engine {
     fn returns(&mut self, thread: usize, outcome: Outcome, delayed: bool) -> bool {
         self.history.ret(thread, outcome, delayed);
         let allowed = self.search.monitor(|monitor| monitor.returns(thread, outcome));
-        if !delayed && let Call::Push(task) = self.history.last_call(thread) {
-            self.search.monitor(|monitor| monitor.visible(task));
+        if !delayed {
+            if let Call::Push(task) = self.history.last_call(thread) {
+                self.search.monitor(|monitor| monitor.visible(task));
+            }
         }
         allowed.unwrap_or(true)
     }

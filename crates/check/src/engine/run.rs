@@ -182,9 +182,9 @@ fn check(after: Box<dyn FnOnce()>) {
             engine.search.violate(Violation::Panic(format!("the final check: {text}")));
         });
     }
-    if let Some(text) = dispose(payload)
-        && is_verdict
-    {
-        with(|engine| engine.search.destructor_panicked(&text));
+    if let Some(text) = dispose(payload) {
+        if is_verdict {
+            with(|engine| engine.search.destructor_panicked(&text));
+        }
     }
 }

@@ -96,10 +96,10 @@ impl Test {
                 threads.spawn(name, move || {
                     let registers = Processor::new(&program, thread, &words).run();
                     for (at, place) in shown.iter().enumerate() {
-                        if let Place::Register(owner, register) = place
-                            && *owner == thread
-                        {
-                            observe(at, registers[*register]);
+                        if let Place::Register(owner, register) = place {
+                            if *owner == thread {
+                                observe(at, registers[*register]);
+                            }
                         }
                     }
                 });

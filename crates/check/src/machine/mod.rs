@@ -429,12 +429,12 @@ impl Machine {
     #[inline]
     pub(crate) fn perform(&mut self, index: usize) -> u64 {
         let op = self.threads[index].pending;
-        if self.weak.is_some()
-            && let Some(result) = self.perform_weakly(index, op)
-        {
-            let thread = &mut self.threads[index];
-            thread.hash = mix(thread.hash, result);
-            return result;
+        if self.weak.is_some() {
+            if let Some(result) = self.perform_weakly(index, op) {
+                let thread = &mut self.threads[index];
+                thread.hash = mix(thread.hash, result);
+                return result;
+            }
         }
         let result = match op {
             Op::Load(loc) => {

@@ -394,11 +394,10 @@ impl Search {
     #[inline]
     fn commit(&mut self, machine: &Machine) {
         self.last_footprint.marks |= machine.marks;
-        if self.last_at_node
-            && machine.marks & RETURNED != 0
-            && let Some(node) = self.nodes.last_mut()
-        {
-            node.returns |= bit(self.last);
+        if self.last_at_node && machine.marks & RETURNED != 0 {
+            if let Some(node) = self.nodes.last_mut() {
+                node.returns |= bit(self.last);
+            }
         }
     }
 
@@ -440,8 +439,10 @@ impl Search {
         reduce: bool,
         prune: bool,
     ) -> Option<Event> {
-        if reduce && let Some(event) = unnoticed(machine) {
-            return Some(event | EAGER);
+        if reduce {
+            if let Some(event) = unnoticed(machine) {
+                return Some(event | EAGER);
+            }
         }
         let enabled = enabled(machine);
         if enabled == 0 {

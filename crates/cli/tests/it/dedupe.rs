@@ -5,8 +5,10 @@
 use std::ffi::OsStr;
 use std::fs::{self, Permissions};
 use std::io::Write as _;
+use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
@@ -506,7 +508,7 @@ fn one_file_that_two_mounts_show_is_no_copy_of_itself() {
 #[test]
 fn what_cannot_be_told_ends_it_and_it_is_said_what_was_done() {
     let full = || Stdio::from(fs::File::options().write(true).open("/dev/full").expect("a device"));
-    let unread = || Stdio::from(std::io::pipe().expect("a pipe").1);
+    let unread = || Stdio::from(OwnedFd::from(UnixStream::pair().expect("a pair").1));
     let outs: [&dyn Fn() -> Stdio; 2] = [&full, &unread];
     for (out, format, gone) in [(0, "text", 1), (1, "text", 1), (0, "json", 2), (1, "json", 2)] {
         let tree = tempfile::tempdir().expect("a directory for the test");

@@ -214,10 +214,10 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         if length <= 0 {
             return Steal::Empty;
         }
-        if (!certain || length as u64 <= policy.margin())
-            && let Err(refusal) = self.resolve(head)
-        {
-            return refusal;
+        if !certain || length as u64 <= policy.margin() {
+            if let Err(refusal) = self.resolve(head) {
+                return refusal;
+            }
         }
         // SeqCst: it takes part in the order that the fences of `Full` make, so that a later
         // thief's fence comes after that of an owner which missed this.

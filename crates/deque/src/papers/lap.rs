@@ -12,7 +12,7 @@ const LAP: u32 = 1 << 16;
 #[inline(always)]
 pub(crate) fn beat_after(last: u32, echo: impl FnOnce() -> u64) -> u32 {
     let next = last.wrapping_add(1);
-    if next.is_multiple_of(LAP) { step_over(next, echo()) } else { next }
+    if next % LAP == 0 { step_over(next, echo()) } else { next }
 }
 
 #[cold]

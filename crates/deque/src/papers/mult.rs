@@ -90,13 +90,13 @@ struct Shared<M: Memory> {
 /// The larger of two indices, which may have wrapped around.
 #[inline(always)]
 fn larger(one: u64, other: u64) -> u64 {
-    if one.wrapping_sub(other).cast_signed() < 0 { other } else { one }
+    if (one.wrapping_sub(other) as i64) < 0 { other } else { one }
 }
 
 /// How many indices there are from `reached` to `tail`.
 #[inline(always)]
 fn between(reached: u64, tail: u64) -> usize {
-    usize::try_from(tail.wrapping_sub(reached).cast_signed()).unwrap_or(0)
+    usize::try_from(tail.wrapping_sub(reached) as i64).unwrap_or(0)
 }
 
 impl<M: Memory> Shared<M> {
@@ -240,9 +240,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for Multiplicity<T, M> {
         let shared = &*self.shared;
         // Relaxed: only the owner writes it.
         let tail = shared.owner.tail.load(Ordering::Relaxed);
-        if tail == self.limit().get()
-            && let Err(NoMemory) = self.find_room(tail)
-        {
+        if tail == self.limit().get() && self.find_room(tail).is_err() {
             return Err(OutOfMemory(task));
         }
         shared.slots.write(tail, word);
@@ -304,14 +302,14 @@ impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
         let reached = shared.read_head(self.reached.load(Ordering::Relaxed));
         // Acquire: pairs with the owner's release.
         let tail = shared.owner.tail.load(Ordering::Acquire);
-        if tail.wrapping_sub(reached).cast_signed() <= 0 {
+        if tail.wrapping_sub(reached) as i64 <= 0 {
             self.reached.store(reached, Ordering::Relaxed);
             return Steal::Empty;
         }
         let (word, Extent { first, capacity }) = shared.slots.read_of(reached);
         // Relaxed: if the word is too new, its acquire has brought a `tail` that says so.
         let tail = shared.owner.tail.load(Ordering::Relaxed);
-        if tail.wrapping_sub(reached) >= capacity || reached.wrapping_sub(first).cast_signed() < 0 {
+        if tail.wrapping_sub(reached) >= capacity || (reached.wrapping_sub(first) as i64) < 0 {
             self.pass(reached);
             return Steal::Retry;
         }

@@ -63,9 +63,7 @@ impl<T, M: Memory, P: StoreLoad<M>> OwnerLine<T, M, P> {
         // SAFETY: the caller has the owner's handle, and the reference does not leave this
         // function.
         let buffer = unsafe { self.buffer() };
-        if !buffer.has(tail)
-            && let Err(NoMemory) = reserve(tail)
-        {
+        if !buffer.has(tail) && reserve(tail).is_err() {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is a free slot at `tail`, which is the owner's, and the rings live.

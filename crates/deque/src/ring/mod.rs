@@ -238,13 +238,15 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
             // SAFETY: a task was written there.
             unsafe { S::has_rest(old.cast()) }
         });
-        if has_rest && let (Some(old), Some(new)) = (from.rest(index), self.rest(index)) {
-            old.with(|old| {
-                new.with_mut(|new| {
-                    // SAFETY: a rest was written there.
-                    unsafe { new.copy_from_nonoverlapping(old, 1) };
+        if has_rest {
+            if let (Some(old), Some(new)) = (from.rest(index), self.rest(index)) {
+                old.with(|old| {
+                    new.with_mut(|new| {
+                        // SAFETY: a rest was written there.
+                        unsafe { new.copy_from_nonoverlapping(old, 1) };
+                    });
                 });
-            });
+            }
         }
     }
 

@@ -125,7 +125,7 @@ fn assemble(pattern: Pattern, run: usize, chain: usize, missing: Option<usize>) 
     // jnz repeat: the distance is counted from the instruction's end.
     let back = i32::try_from(code.len() - repeat).ok()?;
     if let Ok(near) = i8::try_from(-2 - back) {
-        code.extend([0x75, near.cast_unsigned()]);
+        code.extend([0x75, near as u8]);
     } else {
         code.extend([0x0f, 0x85]);
         code.extend((-back).checked_sub(6)?.to_le_bytes());
@@ -148,7 +148,7 @@ fn behind_rdi(code: &mut Vec<u8>, register: u8, offset: usize) -> Option<()> {
     let both = register << 3 | RDI;
     match i8::try_from(offset) {
         Ok(0) => code.push(both),
-        Ok(near) => code.extend([0x40 | both, near.cast_unsigned()]),
+        Ok(near) => code.extend([0x40 | both, near as u8]),
         Err(_) => {
             code.push(0x80 | both);
             code.extend(offset.to_le_bytes());

@@ -427,10 +427,10 @@ fn steal_rounds(referee: &Referee, seed: u64) {
         }
         round = next;
         // Relaxed: written before the release that `change` acquired.
-        if referee.fresh.load(Ordering::Relaxed) == round
-            && let Some(new) = referee.receive()
-        {
-            thief = new;
+        if referee.fresh.load(Ordering::Relaxed) == round {
+            if let Some(new) = referee.receive() {
+                thief = new;
+            }
         }
         linger(&mut random, 64);
         let (stolen, sum) = rob(&thief);

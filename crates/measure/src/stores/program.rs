@@ -122,7 +122,8 @@ impl Program {
                 | SectionKind::ReadOnlyDataWithRel => section.data().unwrap_or_default(),
                 _ => continue,
             };
-            seen.extend(data.as_chunks::<8>().0.iter().map(|word| u64::from_le_bytes(*word)));
+            let words = data.chunks_exact(8).map(|word| word.try_into().expect("eight bytes"));
+            seen.extend(words.map(u64::from_le_bytes));
         }
         for function in &mut self.functions {
             function.address_taken = seen.contains(&function.start);

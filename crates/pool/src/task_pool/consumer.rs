@@ -365,10 +365,10 @@ impl<T: Send> Consumer<T> {
         place: &mut MaybeUninit<T>,
     ) -> Option<Result<Found<T>, Closed>> {
         // A get with a deadline has looked whether the pool is closed.
-        if deadline.is_none()
-            && let Some(found) = self.look(place)
-        {
-            return Some(found);
+        if deadline.is_none() {
+            if let Some(found) = self.look(place) {
+                return Some(found);
+            }
         }
         let shared = Arc::clone(&self.shared);
         let room = shared.admission.room.as_ref().filter(|_| deadline.is_none());
@@ -399,10 +399,10 @@ impl<'a, T: Send> Waits<'a, T> {
 
 impl<T: Send> Drop for Waits<'_, T> {
     fn drop(&mut self) {
-        if mem::take(&mut self.consumer.room_given_back)
-            && let Some(room) = self.room
-        {
-            room.take_back();
+        if mem::take(&mut self.consumer.room_given_back) {
+            if let Some(room) = self.room {
+                room.take_back();
+            }
         }
     }
 }

@@ -63,7 +63,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                     let check = [number, !number];
                     let task = Task { number, check, ledger: ledger.clone() };
                     assert!(feeder.put(task).is_ok(), "memory");
-                    if random.u32(..).is_multiple_of(512) {
+                    if random.u32(..) % 512 == 0 {
                         // Another sits down where this one was.
                         drop(feeder);
                         thread::yield_now();
@@ -86,7 +86,7 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                         }
                         None => thread::yield_now(),
                     }
-                    if random.u32(..).is_multiple_of(512) {
+                    if random.u32(..) % 512 == 0 {
                         drop(taker);
                         thread::yield_now();
                         taker = Taker::at(&pools, policy.clone(), 0).expect("memory");

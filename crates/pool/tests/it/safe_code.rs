@@ -42,7 +42,7 @@ where
         scope.spawn(|| (0..TASKS).for_each(|n| put(&mut first, n as usize % 5, Box::new(n))));
         scope.spawn(|| {
             for n in TASKS..2 * TASKS {
-                second.prepare(n as usize % 9, n.is_multiple_of(2));
+                second.prepare(n as usize % 9, n % 2 == 0);
                 if let Err(task) = second.produce(usize::MAX - n as usize % 3, Box::new(n)) {
                     put(&mut second, 0, task);
                 }
@@ -145,7 +145,7 @@ impl Mechanism<Box<u64>> for Liar {
         self.lie() % 9
     }
     fn is_held(&self, _: usize) -> bool {
-        self.lie().is_multiple_of(2)
+        self.lie() % 2 == 0
     }
     fn changes(&self) -> u64 {
         self.lie() as u64
@@ -184,16 +184,16 @@ fn a_distance_that_uses_the_pool() {
         .chunk_length(2)
         .distance(move |_, _| {
             let pool = inside.lock().expect("no panic").clone();
-            if let Some(pool) = pool
-                && !DEEP.replace(true)
-            {
-                // From within a put or a get, a whole life of others.
-                let mut producer = pool.producer().expect("memory");
-                let mut consumer = pool.consumer().expect("memory");
-                producer.put(Box::new(1000)).expect("it is open");
-                assert!(!pool.is_empty());
-                consumer.try_get().expect("a task, whichever");
-                DEEP.set(false);
+            if let Some(pool) = pool {
+                if !DEEP.replace(true) {
+                    // From within a put or a get, a whole life of others.
+                    let mut producer = pool.producer().expect("memory");
+                    let mut consumer = pool.consumer().expect("memory");
+                    producer.put(Box::new(1000)).expect("it is open");
+                    assert!(!pool.is_empty());
+                    consumer.try_get().expect("a task, whichever");
+                    DEEP.set(false);
+                }
             }
             0
         })

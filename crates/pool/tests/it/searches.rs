@@ -88,7 +88,7 @@ fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u6
         let comers: Vec<_> =
             (0..COMERS).map(|_| Taker::at(&pools, Policy::default(), 0).expect("memory")).collect();
         for (task, mut comer) in comers.into_iter().enumerate() {
-            if task.is_multiple_of(100) {
+            if task % 100 == 0 {
                 assert!(feeder.put(task as u64).is_ok());
                 assert_eq!(comer.get(), Some(task as u64));
             }

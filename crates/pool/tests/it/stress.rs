@@ -72,9 +72,8 @@ fn mechanism<P: Mechanism<Box<u64>> + 'static>(pools: Option<P>) {
                     let stint = random.usize(1..=STINT);
                     let mut taker = Taker::at(pools, Policy::default(), 0).expect("memory");
                     let mut mine = Vec::new();
-                    while mine.len() < stint
-                        && let Some(task) = taker.get()
-                    {
+                    while mine.len() < stint {
+                        let Some(task) = taker.get() else { break };
                         mine.push(task);
                     }
                     let mut all = taken.lock().expect("no panic");

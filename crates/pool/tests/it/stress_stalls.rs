@@ -207,7 +207,7 @@ where
         loop {
             let mut second = first % stride;
             let more = loop {
-                let order = (first + second).is_multiple_of(2);
+                let order = (first + second) % 2 == 0;
                 let pools = make().expect("memory");
                 let stopped = stop_two(pools, who, [first, second], order);
                 stops += 1;

@@ -313,8 +313,10 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
             let mut inner = packet.lock();
             let job = inner.job.take();
             let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
-            if nobody_waits && let Some((_, context)) = &job {
-                inner.awaitable = Some((context.shared().may_be_awaited(), Here::get()));
+            if nobody_waits {
+                if let Some((_, context)) = &job {
+                    inner.awaitable = Some((context.shared().may_be_awaited(), Here::get()));
+                }
             }
             (job, matches!(inner.state, State::Detached))
         };

@@ -121,10 +121,10 @@ pub(super) struct Sizes {
 impl Sizes {
     /// What is tried next; `None` if this is the least.
     fn less(self) -> Option<Sizes> {
-        if !self.task_stacks_set
-            && let Some(task_stacks) = self.task_stacks.less(SMALLEST)
-        {
-            return Some(Sizes { task_stacks, ..self });
+        if !self.task_stacks_set {
+            if let Some(task_stacks) = self.task_stacks.less(SMALLEST) {
+                return Some(Sizes { task_stacks, ..self });
+            }
         }
         if self.call_stack_set || self.handler || self.call_stack <= LEAST {
             return None;

@@ -83,10 +83,10 @@ impl fmt::Display for BuildError {
                 write!(f, "a pool cannot have places for {callers} callers: use 0 to {}", guests::MOST_PLACES)
             }
             BuildError::Environment { variable, value } if *variable == environment::BARRIER => {
-                write!(f, "{variable}={} is neither `on` nor `off`", value.display())
+                write!(f, "{variable}={} is neither `on` nor `off`", value.to_string_lossy())
             }
             BuildError::Environment { variable, value } => {
-                write!(f, "{variable}={} is not a number of threads: use 1 to {MAX_THREADS}", value.display())
+                write!(f, "{variable}={} is not a number of threads: use 1 to {MAX_THREADS}", value.to_string_lossy())
             }
             BuildError::Name { index } => {
                 write!(f, "the name of worker {index} contains a NUL: leave it out")

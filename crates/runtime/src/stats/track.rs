@@ -192,23 +192,20 @@ impl Track {
 
     #[cold]
     fn begin(&self, activity: Activity) -> u64 {
-        if let Some(mut events) = self.lock()
-            && let Some(events) = &mut *events
-            && events.has_room(2)
-        {
-            events.open += 1;
-            events.push(What::Begin(activity));
-            return events.recording;
+        let Some(mut events) = self.lock() else { return 0 };
+        let Some(events) = events.as_mut() else { return 0 };
+        if !events.has_room(2) {
+            return 0;
         }
-        0
+        events.open += 1;
+        events.push(What::Begin(activity));
+        events.recording
     }
 
     #[cold]
     fn close(&self, recording: u64) {
-        if let Some(mut events) = self.lock()
-            && let Some(events) = &mut *events
-            && events.recording == recording
-        {
+        let Some(mut events) = self.lock() else { return };
+        if let Some(events) = events.as_mut().filter(|events| events.recording == recording) {
             events.open -= 1;
             events.push(What::End);
         }
@@ -216,10 +213,9 @@ impl Track {
 
     #[cold]
     fn note(&self, mark: Mark) {
-        if let Some(mut events) = self.lock()
-            && let Some(events) = &mut *events
-            && events.has_room(1)
-        {
+        let Some(mut events) = self.lock() else { return };
+        let Some(events) = events.as_mut() else { return };
+        if events.has_room(1) {
             events.push(What::Mark(mark));
         }
     }

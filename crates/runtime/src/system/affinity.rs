@@ -74,12 +74,12 @@ impl Mover {
 
     /// The calling thread, which this is, may use the processor again that it was kept off.
     pub(crate) fn comes_back(self) {
-        if let Some(processor) = self.kept_off
-            && let Ok(mut all) = sched_getaffinity(None)
-        {
-            all.set(processor);
-            // It fails only where the system has taken that processor away meanwhile.
-            let _ = sched_setaffinity(None, &all);
+        if let Some(processor) = self.kept_off {
+            if let Ok(mut all) = sched_getaffinity(None) {
+                all.set(processor);
+                // It fails only where the system has taken that processor away meanwhile.
+                let _ = sched_setaffinity(None, &all);
+            }
         }
     }
 }

@@ -72,11 +72,11 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Outcome<R> {
 /// Runs code of which even a panic must not get out: who should be told of it is told of another
 /// one.
 pub(crate) fn quietly(run: impl FnOnce()) {
-    if let Err(payload) = catch(run)
-        && let Err(payload) = catch(|| drop(payload))
-    {
-        // A payload whose destructor panics, with another one that may do the same.
-        mem::forget(payload);
+    if let Err(payload) = catch(run) {
+        if let Err(payload) = catch(|| drop(payload)) {
+            // A payload whose destructor panics, with another one that may do the same.
+            mem::forget(payload);
+        }
     }
 }
 

@@ -96,9 +96,10 @@ fn last_cache(caches: &Path) -> Result<Option<BTreeSet<usize>>, TopologyError> {
         }
         let level = number(&path.join("level"))?;
         if let (Some(level), Some(sharers)) = (level, list(&path.join("shared_cpu_list"), A_LIST)?)
-            && last.as_ref().is_none_or(|(highest, _)| level > *highest)
         {
-            last = Some((level, sharers));
+            if last.as_ref().is_none_or(|(highest, _)| level > *highest) {
+                last = Some((level, sharers));
+            }
         }
     }
     Ok(last.map(|(_, sharers)| sharers))

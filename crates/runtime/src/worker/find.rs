@@ -121,12 +121,11 @@ impl WorkerThread {
     /// other programs have work for each processor: then this thread goes elsewhere.
     fn make_room_for(&self, victim: usize) {
         let foreign = self.resident.get() || self.guest.is_some();
-        if !foreign
-            && self.shared.workers[victim].watch.was_here()
-            && let Some(mut me) = Mover::me(None)
-        {
-            me.makes_way();
-            me.comes_back();
+        if !foreign && self.shared.workers[victim].watch.was_here() {
+            if let Some(mut me) = Mover::me(None) {
+                me.makes_way();
+                me.comes_back();
+            }
         }
     }
 }

@@ -59,10 +59,10 @@ impl GivesWay for GiveWay {
     }
 
     fn looked(&mut self, found: bool) {
-        if let Some(end) = self.late.take()
-            && found
-        {
-            CONTENDED_UNTIL.set(Some(end + CONTENDED_FOR));
+        if let Some(end) = self.late.take() {
+            if found {
+                CONTENDED_UNTIL.set(Some(end + CONTENDED_FOR));
+            }
         }
     }
 }

@@ -275,20 +275,19 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
     /// Rests between two steals of small tasks, as
     /// [`StealBackoff`](crate::worker::steal_backoff::StealBackoff) says.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32 {
-        if self.idle
-            && !worker.has_own_tasks()
-            && let Some(stolen) = worker.backoff().end()
-        {
-            worker.spin_time().worked(stolen.worked);
-            if let Some(rest) = stolen.rest {
-                // It may have looked in vain before its last spawned task was stolen.
-                if looks == 0 {
-                    worker.sleep().search();
+        if self.idle && !worker.has_own_tasks() {
+            if let Some(stolen) = worker.backoff().end() {
+                worker.spin_time().worked(stolen.worked);
+                if let Some(rest) = stolen.rest {
+                    // It may have looked in vain before its last spawned task was stolen.
+                    if looks == 0 {
+                        worker.sleep().search();
+                    }
+                    let _sleeping = worker.sleeps();
+                    let look_again = || done() || worker.is_handed_something();
+                    worker.sleep().rest(worker.index(), rest, look_again);
+                    return 1;
                 }
-                let _sleeping = worker.sleeps();
-                let look_again = || done() || worker.is_handed_something();
-                worker.sleep().rest(worker.index(), rest, look_again);
-                return 1;
             }
         }
         looks
@@ -327,10 +326,10 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
         let sleep = worker.sleep();
         // Before S1: an answer that comes later may come after the look at private tasks.
         let unanswered = worker.awaits_barrier();
-        if self.idle
-            && let Some(worked) = worker.spin_time().sleeps()
-        {
-            worker.wake_policy().woken(worked);
+        if self.idle {
+            if let Some(worked) = worker.spin_time().sleeps() {
+                worker.wake_policy().woken(worked);
+            }
         }
         let mut private = false;
         let stands_aside = Cell::new(false);

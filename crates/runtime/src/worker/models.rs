@@ -295,13 +295,15 @@ impl Pool {
                 continue;
             }
             let aside = idle && self.sleep.is_crowded();
-            if !aside && let Some((stolen, victim)) = self.steal(me) {
-                found(&mut looks);
-                self.run_stolen(me, top, &stolen);
-                if self.left != Left::CallForTheVictim {
-                    self.sleep.wake(victim);
+            if !aside {
+                if let Some((stolen, victim)) = self.steal(me) {
+                    found(&mut looks);
+                    self.run_stolen(me, top, &stolen);
+                    if self.left != Left::CallForTheVictim {
+                        self.sleep.wake(victim);
+                    }
+                    continue;
                 }
-                continue;
             }
             if looks == 0 {
                 self.sleep.search();

@@ -170,13 +170,10 @@ impl Tally {
         let task = unsafe { Fresh::new(run) };
         let tally = &scope.base().tally;
         WorkerThread::with(|local| {
-            if let Some(local) = local
-                && let Destination::Own = destination
-                && tally.pending.add_own(local)
-            {
-                local.spawn_fresh(task);
-            } else {
-                tally.send(local, task, destination);
+            let is_own = matches!(destination, Destination::Own);
+            match local {
+                Some(local) if is_own && tally.pending.add_own(local) => local.spawn_fresh(task),
+                _ => tally.send(local, task, destination),
             }
         });
     }

@@ -53,11 +53,10 @@ impl SearchRules<WorkerThread> for Restricted {
 
     /// It looked for a fork of `victim`, which shares more: another follower may take that.
     fn end(&mut self, local: &WorkerThread, work: Option<&Work<'_>>, looks: u32) {
-        if let Some(Work::Fork(_, victim, _)) = work
-            && looks != 0
-            && local.shared.workers[*victim].forks.shared() != 0
-        {
-            local.shared.sleep.call_follower(*victim);
+        if let Some(Work::Fork(_, victim, _)) = work {
+            if looks != 0 && local.shared.workers[*victim].forks.shared() != 0 {
+                local.shared.sleep.call_follower(*victim);
+            }
         }
     }
 
@@ -207,9 +206,8 @@ impl WorkerThread {
     /// Runs what this worker has pushed since its queue had this top.
     #[cold]
     pub(crate) fn run_above(&self, top: u64) {
-        while self.spawns.top() > top
-            && let Some(task) = self.spawns.pop()
-        {
+        while self.spawns.top() > top {
+            let Some(task) = self.spawns.pop() else { break };
             self.count_down(execute(self.watch.runs(Activity::OwnTask), || task.run()));
         }
     }
@@ -235,10 +233,10 @@ impl WorkerThread {
         if let Some(task) = self.slot().calls.take().or_else(|| self.slot().mail.take()) {
             return Some(Work::Task(task, Activity::InjectedTask));
         }
-        if own == Own::Taken
-            && let Some(task) = self.pop_own()
-        {
-            return Some(Work::Task(task, Activity::OwnTask));
+        if own == Own::Taken {
+            if let Some(task) = self.pop_own() {
+                return Some(Work::Task(task, Activity::OwnTask));
+            }
         }
         steal_from_chain(self, thief)
     }

@@ -40,7 +40,7 @@ fn mixed_fib(mut worker: Worker<'_>, n: u64) -> u64 {
     if n < 2 {
         return n;
     }
-    let (a, b) = if n.is_multiple_of(3) {
+    let (a, b) = if n % 3 == 0 {
         worker.join(|_| poach_runtime::worker(|w| mixed_fib(w, n - 1)), |_| plain_fib(n - 2))
     } else {
         worker.join(|w| mixed_fib(w, n - 1), |w| mixed_fib(w, n - 2))

@@ -109,7 +109,7 @@ fn nest(mut w: Worker<'_>, depth: usize, runs: &[AtomicUsize], nap: u64) {
         |w| nest(w, depth + 1, runs, nap),
         |_| {
             runs[depth].fetch_add(1, Ordering::SeqCst);
-            if depth.is_multiple_of(3) {
+            if depth % 3 == 0 {
                 thread::sleep(Duration::from_micros(nap / 4));
             }
         },

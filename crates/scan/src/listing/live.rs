@@ -131,7 +131,7 @@ impl Visitor for Live {
             return;
         };
         reading.files.add(Sums { entries: 1, ..size });
-        if reading.files.entries.is_multiple_of(MANY) {
+        if reading.files.entries % MANY == 0 {
             let (itself, files) = (mem::take(&mut reading.itself), mem::take(&mut reading.files));
             let News { own, within, depth, ref name, modified, .. } = *reading;
             part.waiting.push(News {

@@ -103,7 +103,8 @@ impl<W: Write> Write for Fit<W> {
         }
         for line in part.split_inclusive(|&byte| byte == b'\n') {
             self.line.extend_from_slice(line);
-            if self.line.pop_if(|byte| *byte == b'\n').is_some() {
+            if self.line.last() == Some(&b'\n') {
+                self.line.pop();
                 let line = String::from_utf8_lossy(&self.line);
                 writeln!(self.out, "{}", fit(&line, self.columns))?;
                 self.line.clear();

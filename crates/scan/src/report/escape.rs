@@ -25,10 +25,10 @@ pub fn escape(name: &[u8]) -> Cow<'_, str> {
 /// [`escape`], where this character introduces what is escaped.
 fn escape_by(sign: char, name: &[u8]) -> Cow<'_, str> {
     let is_unfit = |character| is_unfit(character) || sign == '\\' && character == '\\';
-    if let Ok(name) = std::str::from_utf8(name)
-        && !name.chars().any(is_unfit)
-    {
-        return Cow::Borrowed(name);
+    if let Ok(name) = std::str::from_utf8(name) {
+        if !name.chars().any(is_unfit) {
+            return Cow::Borrowed(name);
+        }
     }
     let mut shown = String::with_capacity(name.len() + 8);
     for chunk in name.utf8_chunks() {

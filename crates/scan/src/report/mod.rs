@@ -211,11 +211,11 @@ fn largest<'t>(
         }
         hidden.add(measure(&node));
         inside.push(node);
-        if let Some(room) = room
-            && inside.len() / 2 > room
-        {
-            inside.select_nth_unstable_by(room, by_size);
-            inside.truncate(room);
+        if let Some(room) = room {
+            if inside.len() / 2 > room {
+                inside.select_nth_unstable_by(room, by_size);
+                inside.truncate(room);
+            }
         }
     });
     inside.sort_unstable_by(by_size);

@@ -30,10 +30,10 @@ macro_rules! top_of_files {
     ($name:ident, $report:expr) => {
         impl Collector for $name {
             fn entry(&mut self, seen: &Seen<'_>) {
-                if is_file(seen)
-                    && let Some(key) = self.key(seen)
-                {
-                    self.top.offer(key, seen);
+                if is_file(seen) {
+                    if let Some(key) = self.key(seen) {
+                        self.top.offer(key, seen);
+                    }
                 }
             }
 

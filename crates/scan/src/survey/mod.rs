@@ -203,7 +203,7 @@ impl Default for Settings {
 }
 
 /// What one worker collects for one report.
-trait Collector: Any + Send {
+trait Collector: Any + IntoAny + Send {
     /// Takes an entry, in the midst of the walk.
     fn entry(&mut self, seen: &Seen<'_>);
 
@@ -212,6 +212,17 @@ trait Collector: Any + Send {
 
     /// Makes the report.
     fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section;
+}
+
+/// To a type that can be asked which one it is.
+trait IntoAny {
+    fn into_any(self: Box<Self>) -> Box<dyn Any>;
+}
+
+impl<T: Any> IntoAny for T {
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
 }
 
 /// What a report is made from, beside what was collected.
@@ -352,7 +363,7 @@ impl Survey {
         let mut whole = parts.next().unwrap_or_else(|| self.part()).0;
         for part in parts {
             for ((_, into), (_, from)) in whole.iter_mut().zip(part.0) {
-                into.merge(from);
+                into.merge(from.into_any());
             }
         }
         let (tell, made) = (RefCell::new(tell), RefCell::new(Ok(Made::default())));

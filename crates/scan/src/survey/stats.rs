@@ -40,10 +40,10 @@ impl Collector for Sizes {
         self.lengths.extend(others.lengths);
         self.entries += others.entries;
         self.depths += others.depths;
-        if let Some((depth, name, within)) = others.deepest
-            && self.deeper(depth, &name)
-        {
-            self.deepest = Some((depth, name, within));
+        if let Some((depth, name, within)) = others.deepest {
+            if self.deeper(depth, &name) {
+                self.deepest = Some((depth, name, within));
+            }
         }
     }
 

@@ -116,14 +116,14 @@ fn record_of(record: &[u8]) -> Option<Record<'_>> {
     let mut meta = Meta::of(Kind::Other);
     if has(common::DEVICE) {
         // As `stat` has it, which extends the sign.
-        meta.device = fields.u32()?.cast_signed() as u64;
+        meta.device = fields.u32()? as i32 as u64;
     }
     let kind = if has(common::KIND) { fields.u32()? } else { 0 };
     let mut seconds = |attribute| {
         if !has(attribute) {
             return Some(0);
         }
-        let seconds = fields.u64()?.cast_signed();
+        let seconds = fields.u64()? as i64;
         fields.u64().map(|_nanoseconds| seconds)
     };
     meta.modified = seconds(common::MODIFIED)?;

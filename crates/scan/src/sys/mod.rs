@@ -350,5 +350,5 @@ pub(crate) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
 #[cfg(not(unix))]
 pub(crate) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
     let path = std::str::from_utf8(bytes);
-    path.map(PathBuf::from).map_err(|_| io::ErrorKind::InvalidFilename.into())
+    path.map(PathBuf::from).map_err(|_| io::ErrorKind::InvalidInput.into())
 }

@@ -141,7 +141,7 @@ fn name_to_path(name: &CStr) -> io::Result<&Path> {
     // A Windows name that is no UTF-16 has no `&str`; opening it by another spelling would open
     // something else.
     name.to_str().map(Path::new).map_err(|_| {
-        io::Error::new(io::ErrorKind::InvalidFilename, "the name holds an unpaired surrogate")
+        io::Error::new(io::ErrorKind::InvalidInput, "the name holds an unpaired surrogate")
     })
 }
 

@@ -301,7 +301,7 @@ impl<'a> Record<'a> {
     /// The record at some byte; nothing if it does not lie within the words.
     fn at(words: &'a [u64], offset: usize) -> Option<Record<'a>> {
         let all = words.len() * 8;
-        if !offset.is_multiple_of(8) || offset + Self::NAME > all {
+        if offset % 8 != 0 || offset + Self::NAME > all {
             return None;
         }
         let mut record = Record { words, offset, length: 0, next: None };

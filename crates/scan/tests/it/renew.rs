@@ -360,7 +360,8 @@ fn what_counts_elsewhere_counts_there_at_every_name() {
     fs::hard_link(at("b"), at("c")).expect("a link");
     let extent = DiskExtent { physical: 4096, length: 1 << 30, shared: true, encoded: false };
     let nothing = |_: rig::Deed, _: &std::ffi::CStr| None;
-    let rigged = rig::Rigged { extents: Some(&[extent]), ..rig::Rigged::new(&nothing) };
+    let extents = [extent];
+    let rigged = rig::Rigged { extents: Some(&extents), ..rig::Rigged::new(&nothing) };
     let paths = [tree.path().to_owned()];
     let mut scan = scan_on(&rigged, &paths, &options(1), &Control::new()).expect("a scan");
     let whole = scan.totals.disk_bytes;

@@ -110,10 +110,10 @@ pub(crate) fn run(run: Box<Run>, bodies: Vec<Option<Box<dyn FnOnce()>>>) -> Opti
     with(|engine| engine.run = Some(run));
     while let Some(processor) = with(crate::engine::Engine::next_thread) {
         let Some(fiber) = &mut fibers[processor] else { continue };
-        if let CoroutineResult::Return(()) = fiber.resume(())
-            && let Some(fiber) = fibers[processor].take()
-        {
-            stacks.push(fiber.into_stack());
+        if let CoroutineResult::Return(()) = fiber.resume(()) {
+            if let Some(fiber) = fibers[processor].take() {
+                stacks.push(fiber.into_stack());
+            }
         }
     }
     // Threads that have not ended belong to a simulation that failed. To unwind them would run the

@@ -102,10 +102,10 @@ fn robbed(queue: impl Owner<u64> + 'static, seed: u64) -> (Vec<u64>, Outcome) {
     simulation.thread(0, "owner", move || {
         for task in 0..TASKS {
             queue.push(task);
-            if task % 3 == 2
-                && let Some(task) = queue.pop()
-            {
-                taken.borrow_mut()[task as usize] += 1;
+            if task % 3 == 2 {
+                if let Some(task) = queue.pop() {
+                    taken.borrow_mut()[task as usize] += 1;
+                }
             }
             work(20_000);
         }

@@ -185,10 +185,8 @@ impl<'j, J: Job> Rank<'j, J> {
         let mut ended = lock(&self.ended);
         while !*ended {
             ended = self.beat.wait_timeout(ended, BEAT).unwrap_or_else(PoisonError::into_inner).0;
-            if !*ended
-                && let Ok(comm) = self.comm.try_lock()
-                && comm.polled.elapsed() >= BEAT
-            {
+            let comm = if *ended { None } else { self.comm.try_lock().ok() };
+            if let Some(comm) = comm.filter(|comm| comm.polled.elapsed() >= BEAT) {
                 self.poll(comm, &mut View { rank: self, bag: None, call: None });
             }
         }
@@ -227,22 +225,19 @@ impl<'j, J: Job> Rank<'j, J> {
     fn poll(&self, mut comm: MutexGuard<'_, Comm<'j>>, view: &mut View<'_, 'j, J>) {
         let Comm { link, balancer, polled, saved, told } = &mut *comm;
         *polled = Instant::now();
-        if let Some(checkpoint) = &self.checkpoint
-            && self.number == 0
-            && polled.duration_since(*saved) >= checkpoint.every
-        {
-            *saved = *polled;
-            balancer.checkpoint();
+        if let Some(checkpoint) = &self.checkpoint {
+            if self.number == 0 && polled.duration_since(*saved) >= checkpoint.every {
+                *saved = *polled;
+                balancer.checkpoint();
+            }
         }
         balancer.poll(*link, view);
         if let Some(message) = link.error.clone() {
             balancer.fail(*link, Failure::Other { rank: self.number, message });
         }
-        if !self.stops(balancer)
-            && let Some(tell) = self.progress
-            && self.number == 0
-            && polled.duration_since(*told) >= BEAT
-        {
+        let is_due =
+            !self.stops(balancer) && self.number == 0 && polled.duration_since(*told) >= BEAT;
+        if let Some(tell) = self.progress.filter(|_| is_due) {
             *told = *polled;
             let tasks = self.tasks.load(RELAXED) + balancer.tasks_below();
             drop(comm);

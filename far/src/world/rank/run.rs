@@ -138,9 +138,8 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
         let rank = self.rank;
         let most = self.pace.batch;
         let mut ran = 0;
-        while ran < most
-            && let Some(task) = self.bag.pop()
-        {
+        while ran < most {
+            let Some(task) = self.bag.pop() else { break };
             ran += 1;
             self.ran += 1;
             rank.job.run(task, self);

@@ -98,8 +98,10 @@ impl<J: Job> Local for View<'_, '_, J> {
 
     fn pause(&mut self, paused: bool) {
         self.rank.paused.store(paused, RELAXED);
-        if paused && let Some(bag) = &mut self.bag {
-            lock(&self.rank.aside).tasks.append(std::mem::take(bag));
+        if paused {
+            if let Some(bag) = &mut self.bag {
+                lock(&self.rank.aside).tasks.append(std::mem::take(bag));
+            }
         }
     }
 

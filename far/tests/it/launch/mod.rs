@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// After which a job is taken for one that hangs.
-pub(crate) const PATIENCE: Duration = Duration::from_mins(4);
+pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(crate) fn launcher() -> Command {
     let mut command =

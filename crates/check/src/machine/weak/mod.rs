@@ -94,10 +94,10 @@ impl Places {
 
     /// A message has come to this place: those from there on have moved.
     fn make_room(&mut self, word: usize, place: usize) {
-        if let Some(known) = self.0.get_mut(word)
-            && usize::from(*known) >= place
-        {
-            *known += 1;
+        if let Some(known) = self.0.get_mut(word) {
+            if usize::from(*known) >= place {
+                *known += 1;
+            }
         }
     }
 }
@@ -452,11 +452,13 @@ impl Machine {
             _ => return None,
         };
         let weak = self.weakly();
-        if in_order && let Op::Load(loc) | Op::Store(loc, _) | Op::Change(loc, _) = op {
-            // The access has moved the thread's view to where it stands.
-            let word = weak.word(loc);
-            let place = weak.threads[index].places.at(word);
-            weak.fences.raise(word, place);
+        if in_order {
+            if let Op::Load(loc) | Op::Store(loc, _) | Op::Change(loc, _) = op {
+                // The access has moved the thread's view to where it stands.
+                let word = weak.word(loc);
+                let place = weak.threads[index].places.at(word);
+                weak.fences.raise(word, place);
+            }
         }
         weak.threads[index].shifted = 0;
         weak.choosing = None;
@@ -469,11 +471,10 @@ impl Machine {
         self.use_word(index, loc);
         let clock = self.threads[index].clock;
         let weak = self.weakly();
-        if let Some((maker, time)) = weak.words[weak.word(loc)].made
-            && maker != index
-            && clock[maker] < time
-        {
-            weak.race = Some((loc, maker));
+        if let Some((maker, time)) = weak.words[weak.word(loc)].made {
+            if maker != index && clock[maker] < time {
+                weak.race = Some((loc, maker));
+            }
         }
     }
 

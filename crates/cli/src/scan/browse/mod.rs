@@ -165,12 +165,11 @@ impl<'a> App<'a> {
                 Input::Key(key) => key,
                 Input::Nothing | Input::Other | Input::Escaped(_) => continue,
             };
-            if let Some(walk) = &self.walk
-                && key == Key::Escape
-                && self.browser.mode == Mode::Browse
-            {
-                walk.stop();
-                continue;
+            if let Some(walk) = &self.walk {
+                if key == Key::Escape && self.browser.mode == Mode::Browse {
+                    walk.stop();
+                    continue;
+                }
             }
             let wish = self.browser.press(key);
             if wish == Wish::Quit {

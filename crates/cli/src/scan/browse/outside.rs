@@ -130,6 +130,6 @@ pub(super) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
 
 #[cfg(not(unix))]
 pub(super) fn path_of(bytes: &[u8]) -> io::Result<PathBuf> {
-    let path = std::str::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidFilename)?;
+    let path = std::str::from_utf8(bytes).map_err(|_| io::ErrorKind::InvalidInput)?;
     Ok(PathBuf::from(path))
 }

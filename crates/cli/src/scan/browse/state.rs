@@ -331,12 +331,12 @@ impl Browser {
         let found = self.found.as_ref().and_then(|_| self.path_of(row));
         let Some(mut path) = found else { return Cow::Borrowed(&row.name) };
         let mut roots = self.scan.tree.roots();
-        if let (Some(root), None) = (roots.next(), roots.next())
-            && path.starts_with(root.name())
-        {
-            let separator = std::path::MAIN_SEPARATOR as u8;
-            let above = root.name().len();
-            path.drain(..above + usize::from(path.get(above) == Some(&separator)));
+        if let (Some(root), None) = (roots.next(), roots.next()) {
+            if path.starts_with(root.name()) {
+                let separator = std::path::MAIN_SEPARATOR as u8;
+                let above = root.name().len();
+                path.drain(..above + usize::from(path.get(above) == Some(&separator)));
+            }
         }
         Cow::Owned(path)
     }

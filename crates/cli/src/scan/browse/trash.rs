@@ -153,10 +153,10 @@ impl Bin {
     fn of(within: &OwnedFd, home: Option<&Path>) -> io::Result<Bin> {
         let device = rustix::fs::fstat(within)?.st_dev;
         let uid = rustix::process::getuid().as_raw();
-        if let Some(home) = home
-            && let Some(bin) = Bin::at_home(home, device, uid)?
-        {
-            return Ok(bin);
+        if let Some(home) = home {
+            if let Some(bin) = Bin::at_home(home, device, uid)? {
+                return Ok(bin);
+            }
         }
         let top = top(within)?;
         let path = std::fs::read_link(path_of(&top))?;
@@ -180,14 +180,20 @@ impl Bin {
         Bin::open(&home, None, uid).map(Some)
     }
 
+    /// The user's own directory in a trash that all users share, if both are safe to use.
+    fn in_shared(shared: &OwnedFd, uid: u32) -> io::Result<Option<OwnedFd>> {
+        if rustix::fs::fstat(shared)?.st_mode & Mode::SVTX.as_raw_mode() == 0 {
+            return Ok(None);
+        }
+        let Ok(own) = make(shared, &CString::new(uid.to_string())?) else { return Ok(None) };
+        Ok(belongs(&own, uid, ANYTHING)?.then_some(own))
+    }
+
     /// The trash of a user at the top of a file system.
     fn at_top(top: &OwnedFd, path: PathBuf, uid: u32) -> io::Result<Bin> {
         let shared = rustix::fs::openat(top, c".Trash", DIRECTORY, Mode::empty());
-        if let Ok(shared) = shared
-            && rustix::fs::fstat(&shared)?.st_mode & Mode::SVTX.as_raw_mode() != 0
-            && let Ok(own) = make(&shared, &CString::new(uid.to_string())?)
-            && belongs(&own, uid, ANYTHING)?
-        {
+        let own = shared.map_or(Ok(None), |shared| Bin::in_shared(&shared, uid))?;
+        if let Some(own) = own {
             return Bin::open(&own, Some(path), uid);
         }
         let own = make(top, &CString::new(format!(".Trash-{uid}"))?)?;

@@ -194,11 +194,11 @@ pub(super) fn place(names: &Names) -> io::Result<(Handle, CString)> {
     let given = Path::new(OsStr::from_bytes(&names[0]));
     if let [_] = names[..] {
         let within = given.parent().filter(|it| !it.as_os_str().is_empty());
-        let name = given.file_name().ok_or(io::ErrorKind::InvalidFilename)?;
+        let name = given.file_name().ok_or(io::ErrorKind::InvalidInput)?;
         let within = open_given(within.unwrap_or(Path::new(".")))?;
         return Ok((within, CString::new(name.as_encoded_bytes())?));
     }
-    let (last, above) = names.split_last().ok_or(io::ErrorKind::InvalidFilename)?;
+    let (last, above) = names.split_last().ok_or(io::ErrorKind::InvalidInput)?;
     let within = above[1..]
         .iter()
         .try_fold(open_given(given)?, |within, name| open_in(&within, &CString::new(&name[..])?))?;

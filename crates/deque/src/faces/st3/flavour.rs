@@ -137,10 +137,10 @@ macro_rules! flavour {
             fn next(&mut self) -> Option<T> {
                 let claimed = self.claimed.as_mut()?;
                 let task = claimed.next();
-                if claimed.size_hint().0 == 0
-                    && let Some(claimed) = self.claimed.take()
-                {
-                    end(claimed);
+                if claimed.size_hint().0 == 0 {
+                    if let Some(claimed) = self.claimed.take() {
+                        end(claimed);
+                    }
                 }
                 task
             }

@@ -317,9 +317,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail();
         let buffer = &self.private().buffer;
-        if !buffer.has(tail)
-            && let Err(NoMemory) = self.reserve(tail)
-        {
+        if !buffer.has(tail) && self.reserve(tail).is_err() {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is a free slot at `tail`, which is the owner's.

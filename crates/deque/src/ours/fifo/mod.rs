@@ -344,9 +344,7 @@ impl<T, M: Memory> Fifo<T, M> {
     #[inline]
     pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tail = self.tail();
-        if !self.private().buffer.has(tail)
-            && let Err(NoMemory) = self.reserve(tail)
-        {
+        if !self.private().buffer.has(tail) && self.reserve(tail).is_err() {
             return Err(OutOfMemory(task));
         }
         // SAFETY: there is a free slot at `tail`, which is the owner's.

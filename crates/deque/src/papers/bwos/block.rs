@@ -165,7 +165,7 @@ impl<T, M: Memory> Block<T, M> {
     pub(super) fn steal<const FIFO: bool>(&self, round: u32, most: usize) -> Attempt<'_, T, M> {
         let open = self.open();
         if open.round != round {
-            let newer = open.round.wrapping_sub(round).cast_signed() > 0;
+            let newer = open.round.wrapping_sub(round) as i32 > 0;
             return if newer { Attempt::Lost } else { Attempt::Empty };
         }
         if open.is_closed() {

@@ -121,7 +121,7 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
     /// Steps `start` up to `position`, below which all have been emptied.
     pub(super) fn pass(&self, position: u64) {
         let mut start = self.start();
-        while position.wrapping_sub(start).cast_signed() > 0 {
+        while position.wrapping_sub(start) as i64 > 0 {
             // Relaxed, both: as in `start`.
             let (success, failure) = (Ordering::Relaxed, Ordering::Relaxed);
             match self.start.compare_exchange(start, position, success, failure) {
@@ -150,11 +150,11 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
         // Relaxed: only the owner writes it.
         let there = place.load(Ordering::Relaxed);
         // SAFETY: null, or a block that lives as long as `self`.
-        if let Some(block) = unsafe { there.as_ref() }
+        if let Some(block) = unsafe { there.as_ref() } {
             // SAFETY: by this function's contract.
-            && unsafe { block.reclaim(round) }
-        {
-            return Ok(block);
+            if unsafe { block.reclaim(round) } {
+                return Ok(block);
+            }
         }
         // SAFETY: by this function's contract.
         let waiting = unsafe { self.owner.waiting.get() };
@@ -256,7 +256,7 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
         let (start, last) = (self.start(), self.owner.last.load(Ordering::Relaxed));
         let blocks = last.wrapping_sub(start).wrapping_add(1);
         // The thieves may have passed all.
-        if blocks.cast_signed() <= 0 {
+        if blocks as i64 <= 0 {
             return 0;
         }
         let counted = (0..blocks.min(COUNTED)).map(|n| self.tasks(start.wrapping_add(n), last));
@@ -338,7 +338,7 @@ impl<T, M: Memory, const FIFO: bool> Drop for Blocks<T, M, FIFO> {
         let _free = Free(self.table.load(Ordering::Relaxed), waiting);
         let (start, last) = (self.start(), self.owner.last.load(Ordering::Relaxed));
         let blocks = last.wrapping_sub(start).wrapping_add(1);
-        let positions = if blocks.cast_signed() <= 0 { 0 } else { blocks };
+        let positions = if blocks as i64 <= 0 { 0 } else { blocks };
         let mut left = (0..positions).flat_map(|n| {
             let position = start.wrapping_add(n);
             self.at(position).into_iter().flat_map(move |block| {

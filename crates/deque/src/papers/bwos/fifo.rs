@@ -193,11 +193,11 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
                 shared.pass(position);
             }
             let passed = shared.start();
-            if passed.wrapping_sub(position).cast_signed() > 0 {
+            if passed.wrapping_sub(position) as i64 > 0 {
                 position = passed;
             }
             self.position.set(position);
-            if last.wrapping_sub(position).cast_signed() < 0 {
+            if (last.wrapping_sub(position) as i64) < 0 {
                 return false;
             }
             let Some(block) = shared.at(position) else { return false };

@@ -132,7 +132,7 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
         let shared = &*self.shared;
         // Relaxed: only the owner writes it.
         let position = shared.owner.last.load(Ordering::Relaxed);
-        if position.wrapping_sub(shared.start()).cast_signed() <= 0 {
+        if position.wrapping_sub(shared.start()) as i64 <= 0 {
             return false;
         }
         let before = position.wrapping_sub(1);

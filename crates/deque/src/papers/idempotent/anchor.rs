@@ -50,7 +50,7 @@ impl Front {
     #[inline(always)]
     pub(super) fn tasks(self, tail: u64) -> i64 {
         const ABOVE: u32 = 64 - BITS;
-        (tail.wrapping_sub(self.head) << ABOVE).cast_signed() >> ABOVE
+        (tail.wrapping_sub(self.head) << ABOVE) as i64 >> ABOVE
     }
 }
 

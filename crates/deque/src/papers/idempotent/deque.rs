@@ -220,9 +220,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
         let Shared { ends, slots } = &*self.shared;
         // Relaxed: only the owner writes it.
         let tail = ends.tail.load(Ordering::Relaxed);
-        if tail == self.run_end().get()
-            && let Err(NoMemory) = self.begin_run(tail)
-        {
+        if tail == self.run_end().get() && self.begin_run(tail).is_err() {
             return Err(OutOfMemory(task));
         }
         slots.write(tail, word);

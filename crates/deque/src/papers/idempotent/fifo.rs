@@ -24,7 +24,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Repeatable, slots::Slots};
 use crate::handles::{handles, methods};
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY};
 use crate::{OutOfMemory, Owner, Steal};
 
 struct Shared<M: Memory> {
@@ -118,7 +118,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
         // Relaxed: only the owner writes it.
         let tail = shared.tail.load(Ordering::Relaxed);
         if tail.wrapping_sub(head) == shared.slots.capacity()
-            && let Err(NoMemory) = shared.slots.grow(head, tail, MAX_CAPACITY)
+            && shared.slots.grow(head, tail, MAX_CAPACITY).is_err()
         {
             return Err(OutOfMemory(task));
         }

@@ -27,7 +27,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Repeatable, anchor::Top, slots::Slots};
 use crate::handles::{handles, methods};
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
+use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY};
 use crate::{OutOfMemory, Owner, Steal};
 
 struct Shared<M: Memory> {
@@ -101,7 +101,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
         // Relaxed: thieves only step the number down, and what they do to it may be undone.
         let Top { tail, tag } = Top::unpack(shared.anchor.load(Ordering::Relaxed));
         if u64::from(tail) == shared.slots.capacity()
-            && let Err(NoMemory) = shared.slots.grow(0, u64::from(tail), MAX_CAPACITY)
+            && shared.slots.grow(0, u64::from(tail), MAX_CAPACITY).is_err()
         {
             return Err(OutOfMemory(task));
         }

@@ -110,14 +110,14 @@ impl<T, M: Memory, S: Storage<T>> Shared<T, M, S> {
     fn private_from(&self, first: u32) -> u32 {
         // Acquire: pairs with the release of the owner's stores; the tasks are handed on.
         let head = self.owner.head.load(Ordering::Acquire);
-        (head as u32).wrapping_sub(first).cast_signed().max(0).cast_unsigned()
+        ((head as u32).wrapping_sub(first) as i32).max(0) as u32
     }
 
     /// Whether a thief sees no task, neither shared nor private.
     fn seems_empty(&self) -> bool {
         // Relaxed: an estimate, and no task is touched for it.
         let head = self.owner.head.load(Ordering::Relaxed);
-        (head as u32).wrapping_sub(self.thieves.sharing.bounds.tail()).cast_signed() <= 0
+        (head as u32).wrapping_sub(self.thieves.sharing.bounds.tail()) as i32 <= 0
     }
 }
 
@@ -357,7 +357,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
             M::full();
         }
         let bounds = &sharing.bounds;
-        let below = |split: u32| (index as u32).wrapping_sub(split).cast_signed() < 0;
+        let below = |split: u32| ((index as u32).wrapping_sub(split) as i32) < 0;
         self.known().set(bounds.settle());
         let at_the_split = below(self.known().get());
         let mut follows = self.has_nothing_to_answer();
@@ -400,9 +400,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let (shared, buffer) = self.owned();
         let index = shared.head();
-        if !buffer.has(index)
-            && let Err(NoMemory) = self.reserve(index)
-        {
+        if !buffer.has(index) && self.reserve(index).is_err() {
             return Err(OutOfMemory(task));
         }
         // SAFETY: the slot of the head is free, since no task is above it, and `shared` keeps the

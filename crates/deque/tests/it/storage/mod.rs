@@ -40,7 +40,7 @@ unsafe impl Storage<u64> for EvenBeside {
     type Rest = u64;
 
     unsafe fn write(task: u64, head: *mut u64, rest: *mut u64) {
-        let even = task.is_multiple_of(2);
+        let even = task % 2 == 0;
         // SAFETY: by this function's contract.
         unsafe { head.write(if even { EVEN } else { task }) };
         if even {

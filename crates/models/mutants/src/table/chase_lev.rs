@@ -114,8 +114,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "cl-margin-less-one",
         why: "off by one: a thief trusts a `tail` that is delta ahead",
-        was: "length as u64 <= policy.margin())",
-        is: "(length as u64) < policy.margin())",
+        was: "length as u64 <= policy.margin()",
+        is: "(length as u64) < policy.margin()",
         queue: Queue::FfCl,
         ..HERE
     },

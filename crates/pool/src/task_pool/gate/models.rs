@@ -70,10 +70,10 @@ impl<M: Memory> Model<M> {
         M::light();
         if self.watch.word.load(Ordering::Relaxed) != 0 {
             self.watch.fence.owner();
-            if self.watch.word.load(Ordering::Relaxed) & WATCHED != 0
-                && let Some(waker) = self.watch.take(|| self.lock())
-            {
-                waker.wake();
+            if self.watch.word.load(Ordering::Relaxed) & WATCHED != 0 {
+                if let Some(waker) = self.watch.take(|| self.lock()) {
+                    waker.wake();
+                }
             }
         }
     }
@@ -141,10 +141,10 @@ fn nobody<M: Memory>(_: &Model<M>) {}
 /// Its entry is taken out, or it takes it out itself: a wake-up that it had goes to the next.
 fn comes_and_goes<M: Memory>(model: &Model<M>) {
     let entry = model.watch.enter(|| model.lock(), Waker::noop().clone());
-    if model.watch.leave(|| model.lock(), &entry).is_none()
-        && let Some(next) = model.watch.take(|| model.lock())
-    {
-        next.wake();
+    if model.watch.leave(|| model.lock(), &entry).is_none() {
+        if let Some(next) = model.watch.take(|| model.lock()) {
+            next.wake();
+        }
     }
 }
 

@@ -105,7 +105,8 @@ fn lines<'r, 't>(
     let mut open: Vec<(usize, &'r Row<'t>)> = Vec::new();
     let close =
         |open: &mut Vec<(usize, &'r Row<'t>)>, depth: usize, lines: &mut Vec<Line<'r, 't>>| {
-            while let Some((at, row)) = open.pop_if(|(_, row)| row.depth >= depth) {
+            while let Some(&(at, row)) = open.last().filter(|(_, row)| row.depth >= depth) {
+                open.pop();
                 lines.extend(files[at].map(|files| Line::Files(row, files)));
                 if row.hidden.entries > 0 {
                     lines.push(Line::More(Some(row), row.hidden));

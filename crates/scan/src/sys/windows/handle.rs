@@ -36,7 +36,7 @@ pub(super) fn open(
     access: u32,
     options: u32,
 ) -> io::Result<OwnedHandle> {
-    let invalid = || io::Error::from(io::ErrorKind::InvalidFilename);
+    let invalid = || io::Error::from(io::ErrorKind::InvalidInput);
     let mut name = names::read(name.to_bytes()).ok_or_else(invalid)?;
     let length = u16::try_from(name.len() * 2).map_err(|_| invalid())?;
     let text = UNICODE_STRING { Length: length, MaximumLength: length, Buffer: name.as_mut_ptr() };

@@ -57,13 +57,13 @@ impl Browser {
             self.marked = found.marked;
             return self.list();
         }
-        if self.way.len() > usize::from(self.has_one_root())
-            && let Some(level) = self.way.pop()
-        {
-            self.search.clear();
-            self.marked = level.marked;
-            self.list();
-            self.mark(Some(&level.name));
+        if self.way.len() > usize::from(self.has_one_root()) {
+            if let Some(level) = self.way.pop() {
+                self.search.clear();
+                self.marked = level.marked;
+                self.list();
+                self.mark(Some(&level.name));
+            }
         }
     }
 
@@ -287,11 +287,12 @@ impl Browser {
 
     /// A click marks a row, one at the marked row enters it, and one at a tab shows that.
     fn click(&mut self, x: u16, y: u16) -> Wish {
-        if let Some((line, tabs)) = &self.places.tabs
-            && *line == y
-        {
-            let tab = tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, tab)| *tab);
-            return tab.map_or(Wish::None, |tab| self.show_tab(tab));
+        if let Some((line, tabs)) = &self.places.tabs {
+            if *line == y {
+                let tab =
+                    tabs.iter().find(|(columns, _)| columns.contains(&x)).map(|(_, tab)| *tab);
+                return tab.map_or(Wish::None, |tab| self.show_tab(tab));
+            }
         }
         let Some(line) = y.checked_sub(self.places.first).map(usize::from) else {
             return Wish::None;

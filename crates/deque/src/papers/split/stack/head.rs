@@ -456,7 +456,7 @@ impl<M: Memory, C: Context> Head<M, C> {
     /// The head so many slots lower; modulo 2^32, so that it may be higher. It stands at a slot of
     /// the stack, or just above the last one.
     fn below(self, slots: u32) -> Head<M, C> {
-        let slots = slots.cast_signed() as isize;
+        let slots = slots as i32 as isize;
         // SAFETY: the callers name places within the one allocation.
         Self::at(unsafe { self.slot.offset(-slots) })
     }

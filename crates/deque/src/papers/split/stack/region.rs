@@ -135,7 +135,7 @@ mod system {
     ///
     /// The layout's size is not zero.
     pub(crate) unsafe fn alloc(layout: Layout, untouched: bool) -> *mut u8 {
-        assert!(layout.align().is_multiple_of(PAGE), "a stack lies at a page's boundary");
+        assert!(layout.align() % PAGE == 0, "a stack lies at a page's boundary");
         let size = layout.size().next_multiple_of(PAGE);
         if let Some(stack) = (!untouched).then(|| reuse(size)).flatten() {
             return stack;
@@ -159,11 +159,11 @@ mod system {
     /// At the next place, if that is free.
     fn map_next(size: usize, align: usize) -> Option<*mut u8> {
         let next = NEXT.get();
-        if next == 0 || !next.is_multiple_of(align) {
+        if next == 0 || next % align != 0 {
             return None;
         }
         let stack = map(next, size).ok()?;
-        if stack.addr().is_multiple_of(align) {
+        if stack.addr() % align == 0 {
             return Some(stack);
         }
         // SAFETY: the mapping just made.
@@ -199,7 +199,7 @@ mod system {
         let highest = place.addr() / align;
         (highest.saturating_sub(TRIES) + 1..=highest).rev().find_map(|boundary| {
             let stack = map(boundary * align, size).ok()?;
-            if stack.addr().is_multiple_of(align) {
+            if stack.addr() % align == 0 {
                 return Some(stack);
             }
             // SAFETY: the mapping just made.
@@ -249,7 +249,7 @@ mod tests {
         let again = || {
             // SAFETY: a layout with a size.
             let stack = unsafe { alloc(layout, false) };
-            assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
+            assert!(!stack.is_null() && stack.addr() % ALIGN == 0);
             let last = stack.wrapping_byte_add(end);
             // SAFETY: the last byte of what was allocated just now, and mapped with zeros or
             // written to before.
@@ -270,7 +270,7 @@ mod tests {
     fn written(layout: Layout) -> *mut u8 {
         // SAFETY: a layout with a size.
         let stack = unsafe { alloc(layout, false) };
-        assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
+        assert!(!stack.is_null() && stack.addr() % ALIGN == 0);
         // SAFETY: mapped just now.
         unsafe { stack.write(7) };
         stack
@@ -361,7 +361,7 @@ mod tests {
     fn large() -> *mut u8 {
         // SAFETY: a layout with a size.
         let stack = unsafe { alloc(Layout::from_size_align(LARGE, ALIGN).unwrap(), true) };
-        assert!(!stack.is_null() && stack.addr().is_multiple_of(ALIGN));
+        assert!(!stack.is_null() && stack.addr() % ALIGN == 0);
         stack
     }
 
