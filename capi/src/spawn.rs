@@ -54,10 +54,10 @@ pub unsafe extern "C" fn poach_spawn(
         let spawn = |pool: &ThreadPool| {
             match out {
                 Some(out) => {
-                    let handle = poach_handle { task: pool.spawn(run), process: process() };
+                    let handle = poach_handle { task: pool.spawn_handle(run), process: process() };
                     *out = Box::into_raw(Box::new(handle));
                 }
-                None => pool.spawn_detached(move || _ = run()),
+                None => pool.spawn(move || _ = run()),
             }
             Ok(())
         };

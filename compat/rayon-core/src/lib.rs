@@ -129,7 +129,7 @@ pub fn spawn<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    if is_worker() { poach::spawn_detached(func) } else { global().spawn_detached(func) }
+    if is_worker() { poach::spawn(func) } else { global().spawn(func) }
 }
 
 /// [`spawn`], for a task that starts after those that this thread has spawned with `spawn_fifo`
@@ -138,7 +138,8 @@ pub fn spawn_fifo<F>(func: F)
 where
     F: FnOnce() + Send + 'static,
 {
-    if is_worker() { poach::spawn_detached_fifo(func) } else { global().spawn_detached_fifo(func) }
+    let task = if is_worker() { poach::task() } else { global().task() };
+    task.in_order().spawn(func);
 }
 
 /// Runs `op` once on every thread of this thread's pool, or of the global one, and returns the

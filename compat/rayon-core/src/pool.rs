@@ -182,7 +182,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        self.pool.spawn_detached(op);
+        self.pool.spawn(op);
     }
 
     /// [`spawn_fifo`](crate::spawn_fifo) in this pool.
@@ -190,7 +190,7 @@ impl ThreadPool {
     where
         OP: FnOnce() + Send + 'static,
     {
-        self.pool.spawn_detached_fifo(op);
+        self.pool.task().in_order().spawn(op);
     }
 
     /// [`spawn_broadcast`](crate::spawn_broadcast) in this pool.

@@ -22,9 +22,9 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     // A cancelled task that has not started never starts. `cancel` drops its closure.
     let (release, wait) = mpsc::channel::<()>();
-    let busy = pool.spawn(move || _ = wait.recv());
+    let busy = pool.spawn_handle(move || _ = wait.recv());
     let large = Arc::new(());
-    let idle = pool.spawn({
+    let idle = pool.spawn_handle({
         let large = Arc::clone(&large);
         move || drop(large)
     });
@@ -33,14 +33,14 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     assert!(idle.join().unwrap_err().is_cancelled());
 
     // Dropping a handle detaches its task; dropping a `CancelOnDrop` cancels it.
-    drop(pool.spawn(|| unreachable!()).cancel_on_drop());
+    drop(pool.spawn_handle(|| unreachable!()).cancel_on_drop());
     drop(release);
     busy.join()?;
 
     // A running task polls a token, and returns by `?`.
     let token = CancellationToken::new();
     let asks = token.clone();
-    let search = pool.spawn(move || count(u64::MAX, &asks));
+    let search = pool.spawn_handle(move || count(u64::MAX, &asks));
     token.cancel();
     assert_eq!(search.join()?, Err(Cancelled));
 

@@ -47,7 +47,7 @@ pub(crate) fn main() {
     let pool = ThreadPool::builder().num_threads(2).build().unwrap();
 
     // All of them: a loop, whatever the order in which they end.
-    let handles: Vec<_> = (0..10).map(|n| pool.spawn(move || n * n)).collect();
+    let handles: Vec<_> = (0..10).map(|n| pool.spawn_handle(move || n * n)).collect();
     let squares: Vec<u32> = handles.into_iter().map(|handle| handle.join().unwrap()).collect();
     assert_eq!(squares.iter().sum::<u32>(), 285);
 
@@ -57,7 +57,7 @@ pub(crate) fn main() {
         _ = wait.recv();
         "slow"
     };
-    let mut handles = vec![pool.spawn(slow), pool.spawn(|| "quick")];
+    let mut handles = vec![pool.spawn_handle(slow), pool.spawn_handle(|| "quick")];
     let (place, result) = block_on(first(&mut handles));
     assert_eq!((place, result.unwrap()), (1, "quick"));
     drop(release);
@@ -68,7 +68,7 @@ pub(crate) fn main() {
     let orders = TaskPool::new();
     let (mut put, mut get) = (orders.producer().unwrap(), orders.consumer().unwrap());
     put.put("an order").unwrap();
-    let mut answer = pool.spawn(|| "an answer");
+    let mut answer = pool.spawn_handle(|| "an answer");
     let mut seen = Vec::new();
     block_on(async {
         let mut answered = false;

@@ -24,7 +24,7 @@ pub(crate) fn main() {
         ThreadPool::builder().num_threads(1).name(|_| "loading".to_owned()).build().unwrap();
 
     let mut bodies: Vec<Body> = (0..10_000).map(|i| Body { place: i as f32, speed: 0.5 }).collect();
-    let mut texture = Some(loading.spawn(|| vec![7_u8; 1 << 16]));
+    let mut texture = Some(loading.spawn_handle(|| vec![7_u8; 1 << 16]));
     let mut loaded = None;
     let mut frame = 0;
     while frame < 60 || loaded.is_none() {

@@ -11,12 +11,12 @@ async fn serve(pool: &ThreadPool) -> Result<u64, Box<dyn std::error::Error>> {
     // pool's own threads, so it may start a runtime of its own, or block.
     let inside = || tokio::runtime::Handle::try_current().is_ok();
     assert!(inside());
-    assert!(!pool.spawn(inside).await?);
+    assert!(!pool.spawn_handle(inside).await?);
 
     // Dropping a request cancels its task, if the task has not started.
     let (release, wait) = std::sync::mpsc::channel::<()>();
-    let busy = pool.spawn(move || _ = wait.recv());
-    let late = pool.spawn(|| unreachable!()).cancel_on_drop();
+    let busy = pool.spawn_handle(move || _ = wait.recv());
+    let late = pool.spawn_handle(|| unreachable!()).cancel_on_drop();
     assert!(tokio::time::timeout(Duration::from_millis(1), late).await.is_err());
     drop(release);
     busy.await?;

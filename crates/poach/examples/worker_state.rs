@@ -28,7 +28,7 @@ pub(crate) fn main() -> Result<(), poach::BuildError> {
     // `install`, `spawn` and `broadcast` always run on the pool's own threads, with their
     // thread-local variables and their call stacks, which are large here.
     assert_eq!(pool.install(scratch), 1024);
-    assert_eq!(pool.spawn(scratch).join().unwrap(), 1024);
+    assert_eq!(pool.spawn_handle(scratch).join().unwrap(), 1024);
     assert_eq!(pool.install(|| deep(32_000)), 32_000);
     // `broadcast` runs on each of them.
     assert_eq!(pool.broadcast(|_| scratch()), [1024, 1024]);

@@ -8,7 +8,7 @@
 //! | a loop over a range, a slice or a vector | [`par_for`], [`par_map`], [`par_reduce`], [`par_chunks`], [`par_chunks_mut`]; as methods of a [`Worker`], [`WorkerLoops`] |
 //! | a loop that may fail, or over an iterator; a slice to sort | [`try_par_for`]; [`par_bridge`]; [`par_sort`] |
 //! | any number of tasks that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; with a body that stays on its thread, [`in_place_scope`] |
-//! | a task that outlives the function | [`spawn`], whose handle you can join, await or cancel; [`spawn_fifo`], [`spawn_at`]; without a handle, [`spawn_detached`] |
+//! | a task that outlives the function | [`spawn`]; with a handle to join, await or cancel, [`spawn_handle`]; in order, or with a priority, [`task`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
 //! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
 //! | a choice of the number of threads, their names, handlers or creation | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`set_global_builder`] |
@@ -44,7 +44,7 @@
 //! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; on a worker the first closure always runs on the calling thread; from outside see [`ThreadPoolBuilder::callers`] |
 //! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the worker that it is given |
 //! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
-//! | `spawn` | | `task::spawn_blocking` | | [`spawn`], [`spawn_detached`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
+//! | `spawn` | | `task::spawn_blocking` | | [`spawn`]; with a handle, [`spawn_handle`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
 //! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | a running task is not stopped; it can poll its token |
 //! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`], [`ThreadPool::run`] | `install` always runs on the pool's threads, `run` on the calling thread while the pool has [places](ThreadPoolBuilder::callers) |
 //! | `par_iter`, `par_iter_mut`, `into_par_iter`: `.for_each`, `.map().collect()`, `.fold().reduce()` | | | | [`par_for`], [`par_map`], [`par_reduce`] of `&v`, `&mut v`, `v`, `a..b` | no other adaptors: for those use rayon over Poach's scheduler (`compat/rayon-core`) |
@@ -58,8 +58,8 @@
 //!
 //! The crate's `examples/` has a program for each library.
 //!
-//! In async code await the handle of a [`spawn`]. A [`join`], a [`scope`] or a loop that is called
-//! on a thread of the executor keeps that thread until it ends.
+//! In async code await the handle of a [`spawn_handle`]. A [`join`], a [`scope`] or a loop that is
+//! called on a thread of the executor keeps that thread until it ends.
 #![doc = include_str!("readme.md")]
 
 pub use poach_parallel::{
@@ -71,12 +71,12 @@ pub use poach_parallel::{
 pub use poach_runtime::{
     BroadcastContext, BuildError, CancelOnDrop, CancellationToken, Cancelled, DropGuard, FnContext,
     JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope, ScopeFifo, ScopedJoinHandle,
-    SpawnOrder, Stats, ThreadBuilder, ThreadPool, ThreadPoolBuilder, Topology, TopologyError,
-    Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check, current_num_threads,
-    current_thread_has_pending_tasks, current_thread_index, global, global_if_made, in_place_scope,
-    in_place_scope_fifo, interrupt, join, join_context, join_context_or, join_or, max_num_threads,
-    scope, scope_fifo, set_global_builder, spawn, spawn_at, spawn_broadcast, spawn_detached,
-    spawn_detached_fifo, spawn_fifo, topology, trace, worker, yield_local, yield_now,
+    SpawnOrder, Stats, TaskBuilder, ThreadBuilder, ThreadPool, ThreadPoolBuilder, Topology,
+    TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
+    current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,
+    global_if_made, in_place_scope, in_place_scope_fifo, interrupt, join, join_context,
+    join_context_or, join_or, max_num_threads, scope, scope_fifo, set_global_builder, spawn,
+    spawn_broadcast, spawn_handle, task, topology, trace, worker, yield_local, yield_now,
 };
 
 /// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev),

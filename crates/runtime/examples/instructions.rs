@@ -18,7 +18,7 @@ use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use poach_runtime::{ThreadPool, Worker, join, scope, spawn};
+use poach_runtime::{ThreadPool, Worker, join, scope, spawn_handle};
 
 #[inline(never)]
 fn leaf(n: u64) -> u64 {
@@ -104,7 +104,7 @@ fn main() -> ExitCode {
         "scope" => each(&|n| scope(|s| s.spawn(|_| _ = leaf(n)))),
         "spawn" => pool.install(|| {
             for _ in 0..count {
-                drop(spawn(|| leaf(1)));
+                drop(spawn_handle(|| leaf(1)));
                 poach_runtime::yield_local();
             }
         }),

@@ -133,7 +133,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
 
     let mut slow: Vec<usize> = (0..10)
         .map(|round| {
-            (0..=round % 3).for_each(|_| drop(pool.spawn(|| ())));
+            (0..=round % 3).for_each(|_| pool.spawn(|| ()));
             let slow = (0..calls).filter(|_| call() > Duration::from_micros(1)).count();
             thread::sleep(Duration::from_millis(5));
             slow

@@ -35,7 +35,7 @@ use crate::worker::current::WorkerThread;
 /// let pool = poach::ThreadPool::builder().num_threads(1).spares(1).build()?;
 /// let (send, receive) = std::sync::mpsc::channel();
 /// let answer = pool.install(move || {
-///     let _ = poach::spawn(move || send.send(42));
+///     poach::spawn(move || send.send(42).unwrap());
 ///     // The only regular worker waits for what a worker of its pool must send.
 ///     poach::blocking(|| receive.recv())
 /// });
@@ -103,7 +103,7 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::{ThreadPool, spawn_detached};
+    use crate::{ThreadPool, spawn};
 
     /// Others could take what it leaves, but for a task that nobody can expose.
     #[test]
@@ -113,8 +113,8 @@ mod tests {
         let (tell, spawned) = mpsc::channel();
         let (go, is_back) = mpsc::channel();
         pool.install(move || {
-            spawn_detached(move || {
-                (0..5).for_each(|_| spawn_detached(|| ()));
+            spawn(move || {
+                (0..5).for_each(|_| spawn(|| ()));
                 tell.send(()).unwrap();
                 is_back.recv().unwrap();
             });

@@ -19,7 +19,7 @@ use crate::scope::{Scope, scope};
 /// use poach::{CancellationToken, Cancelled};
 ///
 /// let token = CancellationToken::new();
-/// let search = poach::spawn({
+/// let search = poach::spawn_handle({
 ///     let token = token.clone();
 ///     move || -> Result<u64, Cancelled> {
 ///         for n in 0.. {

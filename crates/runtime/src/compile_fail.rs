@@ -86,17 +86,17 @@
 //! });
 //! ```
 //! ```compile_fail,E0277
-//! drop(poach_runtime::spawn(|| std::rc::Rc::new(1)));
+//! drop(poach_runtime::spawn_handle(|| std::rc::Rc::new(1)));
 //! ```
 //! ```
-//! drop(poach_runtime::spawn(|| std::sync::Arc::new(1)));
+//! drop(poach_runtime::spawn_handle(|| std::sync::Arc::new(1)));
 //! ```
 //! ```compile_fail,E0597
 //! let number = 1;
 //! let borrowed = &number;
-//! poach_runtime::spawn_detached(move || drop(borrowed));
+//! poach_runtime::spawn(move || drop(borrowed));
 //! ```
 //! ```
 //! let borrowed = &1;
-//! poach_runtime::spawn_detached(move || drop(borrowed));
+//! poach_runtime::spawn(move || drop(borrowed));
 //! ```

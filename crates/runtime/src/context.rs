@@ -40,7 +40,7 @@ impl Yield {
 /// assert_eq!(yield_now(), None);
 /// pool.install(|| {
 ///     assert_eq!(yield_now(), Some(Yield::Idle));
-///     drop(poach::spawn(|| ()));
+///     poach::spawn(|| ());
 ///     assert_eq!(yield_now(), Some(Yield::Executed));
 /// });
 /// # Ok::<(), poach::BuildError>(())

@@ -176,7 +176,7 @@ impl<R> JoinHandle<R> {
 ///     }
 /// }
 ///
-/// assert_eq!(block_on(poach::spawn(|| 6 * 7)).unwrap(), 42);
+/// assert_eq!(block_on(poach::spawn_handle(|| 6 * 7)).unwrap(), 42);
 /// ```
 ///
 /// # Panics
@@ -206,8 +206,8 @@ impl<R> fmt::Debug for JoinHandle<R> {
 ///
 /// let pool = ThreadPool::builder().num_threads(1).build()?;
 /// let (release, wait) = std::sync::mpsc::channel::<()>();
-/// let busy = pool.spawn(move || wait.recv());
-/// let idle = pool.spawn(|| unreachable!()).cancel_on_drop();
+/// let busy = pool.spawn_handle(move || wait.recv());
+/// let idle = pool.spawn_handle(|| unreachable!()).cancel_on_drop();
 /// drop(idle);
 /// drop(release);
 /// assert!(busy.join().unwrap().is_err());

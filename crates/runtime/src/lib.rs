@@ -9,7 +9,7 @@
 //! let (a, b) = poach::join(|| 6 * 7, || "answers"); // two calls, perhaps at once
 //! assert_eq!((a, b), (42, "answers"));
 //!
-//! let handle = poach::spawn(|| "done"); // a task in the background
+//! let handle = poach::spawn_handle(|| "done"); // a task in the background
 //! assert_eq!(handle.join()?, "done");
 //! # Ok::<(), poach::JoinError>(())
 //! ```
@@ -104,7 +104,7 @@ pub use crate::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
 pub use crate::interrupt::{check, interrupt};
 pub use crate::join::{FnContext, join, join_context, join_context_or, join_or, worker};
 pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
-pub use crate::spawn::{spawn, spawn_at, spawn_detached, spawn_detached_fifo, spawn_fifo};
+pub use crate::spawn::{TaskBuilder, spawn, spawn_handle, task};
 pub use pool::build_error::{BuildError, MAX_THREADS};
 pub use pool::threads::ThreadBuilder;
 pub use pool::{ThreadPool, ThreadPoolBuilder, global, global_if_made, set_global_builder};

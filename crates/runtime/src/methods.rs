@@ -13,8 +13,8 @@ use crate::interrupt;
 use crate::join::{self, FnContext};
 use crate::pool::ThreadPool;
 use crate::scope::{self, Scope, ScopeFifo};
-use crate::shared::{PoolShared, Priority, WorkerSlot};
-use crate::spawn;
+use crate::shared::{PoolShared, WorkerSlot};
+use crate::spawn::TaskBuilder;
 use crate::stats::Stats;
 use crate::stats::counters::Counters;
 use crate::worker::current::WorkerThread;
@@ -119,38 +119,29 @@ impl ThreadPool {
     }
 
     /// [`spawn`](crate::spawn()) on one of this pool's own threads.
-    pub fn spawn<R: Send + 'static>(
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn spawn(&self, f: impl FnOnce() + Send + 'static) {
+        self.task().spawn(f);
+    }
+
+    /// [`spawn_handle`](crate::spawn_handle) on one of this pool's own threads.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn spawn_handle<R: Send + 'static>(
         &self,
         f: impl FnOnce() -> R + Send + 'static,
     ) -> JoinHandle<R> {
-        spawn::spawn_in(self.shared(), f)
+        self.task().spawn_handle(f)
     }
 
-    /// [`spawn_detached`](crate::spawn_detached) on this pool's own threads.
-    pub fn spawn_detached(&self, f: impl FnOnce() + Send + 'static) {
-        spawn::spawn_detached_in(self.shared(), f);
-    }
-
-    /// [`spawn_detached_fifo`](crate::spawn_detached_fifo) on this pool's own threads.
-    pub fn spawn_detached_fifo(&self, f: impl FnOnce() + Send + 'static) {
-        spawn::spawn_detached_fifo_in(self.shared(), f);
-    }
-
-    /// [`spawn_fifo`](crate::spawn_fifo) on this pool's own threads.
-    pub fn spawn_fifo<R: Send + 'static>(
-        &self,
-        f: impl FnOnce() -> R + Send + 'static,
-    ) -> JoinHandle<R> {
-        spawn::spawn_fifo_in(self.shared(), f)
-    }
-
-    /// [`spawn_at`](crate::spawn_at) on this pool's own threads.
-    pub fn spawn_at<R: Send + 'static>(
-        &self,
-        priority: Priority,
-        f: impl FnOnce() -> R + Send + 'static,
-    ) -> JoinHandle<R> {
-        spawn::spawn_at_in(self.shared(), priority, f)
+    /// The options of a task for this pool's own threads, as [`task`](crate::task()).
+    pub fn task(&self) -> TaskBuilder<'_> {
+        TaskBuilder::of(self.shared())
     }
 
     /// [`broadcast`](crate::broadcast()) to this pool's own threads, each of them.
@@ -223,11 +214,11 @@ impl ThreadPool {
     /// let pool = ThreadPool::builder().num_threads(1).build()?;
     /// let (send, started) = std::sync::mpsc::channel();
     /// // Busy until the pool is being shut down: from then on what it spawns is dropped.
-    /// let busy = pool.spawn(move || {
+    /// let busy = pool.spawn_handle(move || {
     ///     send.send(()).unwrap();
-    ///     while poach::spawn(|| ()).join().is_ok() {}
+    ///     while poach::spawn_handle(|| ()).join().is_ok() {}
     /// });
-    /// let waiting = pool.spawn(|| ());
+    /// let waiting = pool.spawn_handle(|| ());
     /// started.recv().unwrap();
     /// pool.shutdown_now();
     /// assert!(busy.join().is_ok());

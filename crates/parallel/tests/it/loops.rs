@@ -16,7 +16,7 @@ use poach_parallel::{
     par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key, par_sort_unstable,
     par_sort_unstable_by, par_sort_unstable_by_key, try_par_for, try_par_map, try_par_reduce,
 };
-use poach_runtime::{ThreadPool, blocking, current_thread_index, join, scope, spawn_detached};
+use poach_runtime::{ThreadPool, blocking, current_thread_index, join, scope, spawn};
 
 const ITEMS: usize = if cfg!(miri) { 60 } else { 60_000 };
 
@@ -257,7 +257,7 @@ fn nobody_else_waits_while_the_iterator_does() {
     let (item, others) = in_time(2, || {
         let (send, receive) = mpsc::channel();
         let items = iter::once_with(move || {
-            spawn_detached(move || send.send(current_thread_index()).unwrap());
+            spawn(move || send.send(current_thread_index()).unwrap());
             // The other worker's part.
             blocking(|| receive.recv().unwrap())
         });

@@ -22,14 +22,14 @@ async fn calls(pool: ThreadPool) {
     for call in 0..CALLS {
         // Idle, just woken, or busy.
         if call % 3 == 0 {
-            drop(pool.spawn(std::thread::yield_now));
+            pool.spawn(std::thread::yield_now);
         }
         assert!(pool.join(is_inside, || ()).0);
         assert!(pool.scope(|_| is_inside()));
         assert!(pool.run(|_| is_inside()));
 
         assert_eq!(pool.install(starts_one), 42);
-        assert_eq!(pool.spawn(starts_one).await.unwrap(), 42);
+        assert_eq!(pool.spawn_handle(starts_one).await.unwrap(), 42);
         assert_eq!(pool.install(|| poach::join(starts_one, starts_one)), (42, 42));
         // Also from within a region of this thread.
         assert_eq!(pool.join(|| pool.install(starts_one), || ()).0, 42);

@@ -12,14 +12,14 @@ use std::sync::{Mutex, PoisonError};
 ///
 /// let pool = ThreadPool::builder().num_threads(1).build()?;
 /// let (start, wait) = std::sync::mpsc::channel::<()>();
-/// let busy = pool.spawn(move || wait.recv());
-/// let idle = pool.spawn(|| 1);
+/// let busy = pool.spawn_handle(move || wait.recv());
+/// let idle = pool.spawn_handle(|| 1);
 /// assert!(idle.cancel());
 /// drop(start);
 /// assert!(idle.join().unwrap_err().is_cancelled());
 /// assert!(busy.join().unwrap().is_err());
 ///
-/// let error = pool.spawn(|| panic!("no bread")).join().unwrap_err();
+/// let error = pool.spawn_handle(|| panic!("no bread")).join().unwrap_err();
 /// assert_eq!(error.to_string(), "the task panicked: no bread");
 /// assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "no bread");
 /// # Ok::<(), poach::BuildError>(())

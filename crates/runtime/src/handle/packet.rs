@@ -29,33 +29,33 @@ use crate::worker::tally::Held;
 
 /// What a task belongs to until it has ended.
 pub(crate) trait TaskContext: Send + 'static {
-    /// Whether the task has a turn, before which no wait begins it but one that is to take nothing
-    /// else.
-    const IN_ORDER: bool = false;
     /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is
     /// the scope's.
-    const IN_SCOPE: bool = false;
+    const IN_SCOPE: bool;
 
     fn shared(&self) -> &Arc<PoolShared>;
+
+    /// Whether the task has a turn, before which no wait begins it but one that is to take nothing
+    /// else.
+    fn in_order(&self) -> bool;
 }
 
-/// A pool, which waits for it.
-impl TaskContext for OpenPool {
+/// A task of a pool, which waits for it.
+pub(crate) struct PoolTask {
+    pub(crate) pool: OpenPool,
+    pub(crate) in_order: bool,
+}
+
+impl TaskContext for PoolTask {
+    const IN_SCOPE: bool = false;
+
     #[inline(always)]
     fn shared(&self) -> &Arc<PoolShared> {
-        OpenPool::shared(self)
+        self.pool.shared()
     }
-}
 
-/// A task of a pool that has a turn.
-pub(crate) struct InOrder(pub(crate) OpenPool);
-
-impl TaskContext for InOrder {
-    const IN_ORDER: bool = true;
-
-    #[inline(always)]
-    fn shared(&self) -> &Arc<PoolShared> {
-        self.0.shared()
+    fn in_order(&self) -> bool {
+        self.in_order
     }
 }
 
@@ -64,6 +64,10 @@ impl TaskContext for Held {
 
     fn shared(&self) -> &Arc<PoolShared> {
         Held::shared(self)
+    }
+
+    fn in_order(&self) -> bool {
+        false
     }
 }
 
@@ -234,7 +238,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     fn run_on(&self, local: &WorkerThread) -> bool {
         let begun = {
             let mut inner = self.lock();
-            let lets = |(_, context): &(F, H)| local.begins(context.shared(), H::IN_ORDER);
+            let lets = |(_, context): &(F, H)| local.begins(context.shared(), context.in_order());
             if inner.job.as_ref().is_some_and(lets) { inner.job.take() } else { None }
         };
         let Some((closure, context)) = begun else {

@@ -116,7 +116,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// let held = lock.lock().unwrap();
     /// let (send, done) = std::sync::mpsc::channel();
     /// let shared = Arc::clone(&lock);
-    /// pool.spawn_detached(move || send.send(*shared.lock().unwrap() + 1).unwrap());
+    /// pool.spawn(move || send.send(*shared.lock().unwrap() + 1).unwrap());
     /// drop(pool); // would wait for the task, which waits for the lock
     /// drop(held);
     /// assert_eq!(done.recv(), Ok(1));
@@ -292,7 +292,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// Thieves take the oldest task in either case, and joins have no order. In `Fifo` order a
     /// worker takes each of its tasks as a thief does, with a compare-and-swap. For the tasks
     /// of one scope, or single tasks, there are [`scope_fifo`](crate::scope_fifo) and
-    /// [`spawn_fifo`](crate::spawn_fifo).
+    /// [`TaskBuilder::in_order`](crate::TaskBuilder::in_order).
     ///
     /// ```
     /// # use poach_runtime as poach;

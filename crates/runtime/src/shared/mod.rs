@@ -70,7 +70,7 @@ impl WorkerSlot {
     }
 }
 
-/// The priority of a task of [`spawn_at`](crate::spawn_at).
+/// The priority of a task of a task: [`TaskBuilder::priority`](crate::TaskBuilder::priority).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub enum Priority {
     /// Taken by a worker that has no task of its own left and finds nothing to steal.

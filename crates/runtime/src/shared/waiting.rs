@@ -58,7 +58,7 @@
 //! worker that waits as well. A pool whose tasks have no handles pays nothing for this. Nor
 //! does one whose handles are joined by threads
 //! from outside, awaited, or dropped. Spawn a service that runs for as long as the program without
-//! a handle ([`spawn_detached`](crate::spawn_detached)).
+//! a handle ([`spawn`](crate::spawn())).
 //!
 //! # How deep they nest
 //!

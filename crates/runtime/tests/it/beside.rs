@@ -8,7 +8,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use poach_runtime::{
-    JoinError, JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn, spawn_fifo,
+    JoinError, JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn_handle, task,
 };
 
 use crate::alone::alone;
@@ -38,11 +38,12 @@ const STAGES: usize = if cfg!(miri) { 4 } else { 10 };
 fn stages_from_outside() {
     alone("stages_from_outside", || {
         each_pool(|pool| {
-            let first = pool.spawn(|| {
+            let first = pool.spawn_handle(|| {
                 work();
                 0
             });
-            let next = |before: JoinHandle<usize>| pool.spawn(move || before.join().unwrap() + 1);
+            let next =
+                |before: JoinHandle<usize>| pool.spawn_handle(move || before.join().unwrap() + 1);
             let last = (1..STAGES).fold(first, |before, _| next(before));
             assert_eq!(last.join().unwrap(), STAGES - 1);
         });
@@ -54,14 +55,18 @@ fn stages_of_a_task_in_both_orders() {
     alone("stages_of_a_task_in_both_orders", || {
         each_pool(|pool| {
             for fifo in [false, true] {
-                let last = pool.spawn(move || {
-                    let first = spawn(|| {
+                let last = pool.spawn_handle(move || {
+                    let first = spawn_handle(|| {
                         work();
                         0
                     });
                     let next = |before: JoinHandle<usize>| {
                         let stage = move || before.join().unwrap() + 1;
-                        if fifo { spawn_fifo(stage) } else { spawn(stage) }
+                        if fifo {
+                            task().in_order().spawn_handle(stage)
+                        } else {
+                            spawn_handle(stage)
+                        }
                     };
                     (1..STAGES).fold(first, |before, _| next(before)).join().unwrap()
                 });
@@ -76,11 +81,11 @@ fn stages_of_a_task_in_both_orders() {
 fn what_waits_for_a_task_with_forks_and_a_scope_of_its_own() {
     alone("what_waits_for_a_task_with_forks_and_a_scope_of_its_own", || {
         each_pool(|pool| {
-            let forks = pool.spawn(|| join(work, || join(work, work)));
-            let scopes = pool.spawn(|| scope(|s| (0..4).for_each(|_| s.spawn(|_| work()))));
-            let both = pool.spawn(move || join(|| forks.join(), || scopes.join()));
-            let after: Vec<_> = (0..4).map(|_| pool.spawn(work)).collect();
-            let last = pool.spawn(move || {
+            let forks = pool.spawn_handle(|| join(work, || join(work, work)));
+            let scopes = pool.spawn_handle(|| scope(|s| (0..4).for_each(|_| s.spawn(|_| work()))));
+            let both = pool.spawn_handle(move || join(|| forks.join(), || scopes.join()));
+            let after: Vec<_> = (0..4).map(|_| pool.spawn_handle(work)).collect();
+            let last = pool.spawn_handle(move || {
                 let (forks, scopes) = both.join().unwrap();
                 forks.unwrap();
                 scopes.unwrap();
@@ -129,7 +134,7 @@ fn graphs() {
                 let before: Vec<_> =
                     (0..takes).map(|_| free.swap_remove(below(free.len()))).collect();
                 let forks = below(2) == 0;
-                free.push(pool.spawn(move || {
+                free.push(pool.spawn_handle(move || {
                     let sum = |()| before.into_iter().map(|task| task.join().unwrap()).sum();
                     let below: usize = if forks { join(|| sum(()), || ()).0 } else { sum(()) };
                     below + 1
@@ -149,14 +154,14 @@ fn a_tree_of_handles() {
         if depth == 0 {
             return 1;
         }
-        let left = spawn(move || nodes(depth - 1));
-        let right = spawn(move || nodes(depth - 1));
+        let left = spawn_handle(move || nodes(depth - 1));
+        let right = spawn_handle(move || nodes(depth - 1));
         left.join().unwrap() + right.join().unwrap() + 1
     }
     const DEPTH: u32 = if cfg!(miri) { 3 } else { 10 };
     alone("a_tree_of_handles", || {
         each_pool(|pool| {
-            let tree = pool.spawn(|| nodes(DEPTH));
+            let tree = pool.spawn_handle(|| nodes(DEPTH));
             assert_eq!(pool.install(|| nodes(DEPTH)), (2 << DEPTH) - 1);
             assert_eq!(tree.join().unwrap(), (2 << DEPTH) - 1);
         });
@@ -176,15 +181,15 @@ fn who_waits_for_a_task_below_it_is_told() {
         for waiting in WAITS {
             let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
             let (send, handle) = channel::<JoinHandle<()>>();
-            let below = pool.spawn(move || {
-                let above = spawn(move || handle.recv().unwrap().join().unwrap());
+            let below = pool.spawn_handle(move || {
+                let above = spawn_handle(move || handle.recv().unwrap().join().unwrap());
                 told(above.join().unwrap_err());
             });
             send.send(below).unwrap();
             // The task for itself.
             let (send, handle) = channel::<JoinHandle<()>>();
             let (ended, end) = channel();
-            let itself = pool.spawn(move || {
+            let itself = pool.spawn_handle(move || {
                 let handle = handle.recv().unwrap();
                 let wait = catch_unwind(AssertUnwindSafe(|| handle.join()));
                 ended.send(wait.is_err()).unwrap();
@@ -202,9 +207,9 @@ fn a_scope_begins_nothing_that_is_older() {
     let pool = ThreadPool::builder().num_threads(1).build().unwrap();
     let (send, order) = channel();
     let told = send.clone();
-    let outer = pool.spawn(move || {
-        drop(spawn(move || told.send("older").unwrap()));
-        let inner = spawn(move || {
+    let outer = pool.spawn_handle(move || {
+        drop(spawn_handle(move || told.send("older").unwrap()));
+        let inner = spawn_handle(move || {
             scope(|s| s.spawn_broadcast(|_, _| send.send("the scope's").unwrap()));
             send.send("after the scope").unwrap();
         });

@@ -9,7 +9,7 @@ use std::thread;
 
 use poach_runtime::{
     BuildError, MAX_THREADS, ThreadPool, blocking, current_num_threads, current_thread_index,
-    interrupt, join, scope, spawn,
+    interrupt, join, scope, spawn_handle,
 };
 
 fn pool(threads: usize, spares: usize) -> ThreadPool {
@@ -70,7 +70,7 @@ fn a_spare_runs_what_the_blocked_has_forked_into_the_pool() {
     for round in 0..ROUNDS {
         let (send, receive) = mpsc::channel();
         let sum = pool.install(move || {
-            drop(spawn(move || send.send(join(|| round, || scope(|_| 2))).unwrap()));
+            drop(spawn_handle(move || send.send(join(|| round, || scope(|_| 2))).unwrap()));
             blocking(|| receive.recv()).unwrap()
         });
         assert_eq!(sum, (round, 2));
@@ -102,7 +102,7 @@ fn a_panic_gives_the_spare_back() {
         // It is there to be lent again, once it is back: so a task that needs it comes through.
         let meeting = Arc::new(Barrier::new(2));
         let other = Arc::clone(&meeting);
-        let done = pool.spawn(move || blocking(|| meeting.wait().is_leader()));
+        let done = pool.spawn_handle(move || blocking(|| meeting.wait().is_leader()));
         thread::scope(|threads| {
             threads.spawn(|| other.wait());
         });
@@ -144,8 +144,8 @@ fn a_pool_is_dropped_while_a_worker_blocks() {
     for _ in 0..ROUNDS.min(20) {
         let pool = pool(1, 1);
         let (send, receive) = mpsc::channel();
-        let handle = pool.spawn(move || {
-            drop(spawn(move || send.send(4)));
+        let handle = pool.spawn_handle(move || {
+            drop(spawn_handle(move || send.send(4)));
             blocking(|| receive.recv())
         });
         drop(pool);

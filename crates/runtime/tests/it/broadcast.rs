@@ -9,7 +9,7 @@ use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
 use poach_runtime::{
-    ThreadPool, broadcast, current_thread_index, join, scope, spawn, spawn_broadcast,
+    ThreadPool, broadcast, current_thread_index, join, scope, spawn_broadcast, spawn_handle,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -131,9 +131,9 @@ fn a_scope_spawns_to_every_worker() {
 fn everybody_is_there_while_a_pool_is_being_dropped() {
     for _ in 0..if cfg!(miri) { 3 } else { 100 } {
         let pool = pool(3);
-        let handle = pool.spawn(|| {
+        let handle = pool.spawn_handle(|| {
             // By now the drop below may have told the idle workers to end.
-            spawn(|| broadcast(|context| context.index())).join().unwrap()
+            spawn_handle(|| broadcast(|context| context.index())).join().unwrap()
         });
         drop(pool);
         assert_eq!(handle.join().unwrap(), [0, 1, 2]);

@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use poach_runtime::{
-    JoinHandle, ThreadPool, Waiting, Worker, Yield, blocking, join, scope, spawn, spawn_fifo,
+    JoinHandle, ThreadPool, Waiting, Worker, Yield, blocking, join, scope, spawn_handle, task,
     yield_local, yield_now,
 };
 
@@ -49,7 +49,7 @@ fn tasks_that_each_wait_for_a_handle() {
     alone("tasks_that_each_wait_for_a_handle", || {
         for threads in [1, 2, 4] {
             let pool = pool(threads);
-            each(&pool, |i| assert_eq!(spawn(move || i).join().unwrap(), i));
+            each(&pool, |i| assert_eq!(spawn_handle(move || i).join().unwrap(), i));
         }
     });
 }
@@ -61,8 +61,14 @@ fn tasks_that_each_wait_for_one_of_many_handles() {
             for fifo in [false, true] {
                 let pool = pool(threads);
                 let handles: Vec<_> = pool.install(|| {
-                    let spawn = |i| if fifo { spawn_fifo(move || i) } else { spawn(move || i) };
-                    (0..TASKS).map(|i| Mutex::new(Some(spawn(i)))).collect()
+                    let spawn = |i| {
+                        if fifo {
+                            task().in_order().spawn_handle(move || i)
+                        } else {
+                            spawn_handle(move || i)
+                        }
+                    };
+                    (0..TASKS).map(|i| Mutex::new(Some(spawn_handle(i)))).collect()
                 });
                 let take = |i: usize| handles[i].lock().unwrap().take().unwrap();
                 each(&pool, |i| assert_eq!(take(i).join().unwrap(), i));
@@ -74,9 +80,10 @@ fn tasks_that_each_wait_for_one_of_many_handles() {
 /// A chain of tasks that each wait for the one before, begun at its end.
 fn chain(pool: &ThreadPool) {
     let last = pool.install(|| {
-        let first = spawn(|| 0);
-        (1..TASKS)
-            .fold(first, |before: JoinHandle<usize>, _| spawn(move || before.join().unwrap() + 1))
+        let first = spawn_handle(|| 0);
+        (1..TASKS).fold(first, |before: JoinHandle<usize>, _| {
+            spawn_handle(move || before.join().unwrap() + 1)
+        })
     });
     assert_eq!(last.join().unwrap(), TASKS - 1, "{pool:?}");
 }
@@ -107,7 +114,7 @@ fn tasks_that_each_wait_in_another_pool() {
     alone("tasks_that_each_wait_in_another_pool", || {
         for (threads, others) in [(1, 1), (2, 2)] {
             let (pool, other) = (pool(threads), pool(others));
-            each(&pool, |i| assert_eq!(other.spawn(move || i).join().unwrap(), i));
+            each(&pool, |i| assert_eq!(other.spawn_handle(move || i).join().unwrap(), i));
             each(&pool, |i| assert_eq!(other.install(|| i), i));
         }
     });
@@ -120,9 +127,11 @@ fn tasks_that_each_wait_for_a_handle_in_blocking() {
             let pool =
                 ThreadPool::builder().num_threads(2).stack_size(1 << 20).spares(spares).build();
             let (pool, other) = (pool.unwrap(), pool_of_one());
-            each(&pool, |i| assert_eq!(blocking(|| spawn(move || i).join()).unwrap(), i));
+            each(&pool, |i| assert_eq!(blocking(|| spawn_handle(move || i).join()).unwrap(), i));
             if spares == 1 {
-                each(&other, |i| assert_eq!(blocking(|| pool.spawn(move || i).join()).unwrap(), i));
+                each(&other, |i| {
+                    assert_eq!(blocking(|| pool.spawn_handle(move || i).join()).unwrap(), i)
+                });
             }
         }
     });
@@ -149,7 +158,7 @@ fn a_guest_whose_tasks_each_wait_for_a_handle() {
         let pool = pool(1);
         pool.scope(|s| {
             for i in 0..TASKS {
-                s.spawn(move |_| assert_eq!(spawn(move || i).join().unwrap(), i));
+                s.spawn(move |_| assert_eq!(spawn_handle(move || i).join().unwrap(), i));
             }
         });
     });
@@ -192,12 +201,14 @@ fn a_wait_that_takes_nothing_holds_a_lock_across_a_handle_and_a_call() {
             });
         };
         hold(&|| {
-            q.spawn(|| std::thread::sleep(std::time::Duration::from_millis(20))).join().unwrap();
+            q.spawn_handle(|| std::thread::sleep(std::time::Duration::from_millis(20)))
+                .join()
+                .unwrap();
         });
         hold(&|| q.install(|| std::thread::sleep(std::time::Duration::from_millis(20))));
         // Of its own pool it runs what it waits for, and nothing else, were it to start later.
-        hold(&|| assert_eq!(spawn(|| 6 * 7).join().unwrap(), 42));
-        hold(&|| assert_eq!(spawn_fifo(|| 6 * 7).join().unwrap(), 42));
+        hold(&|| assert_eq!(spawn_handle(|| 6 * 7).join().unwrap(), 42));
+        hold(&|| assert_eq!(task().in_order().spawn_handle(|| 6 * 7).join().unwrap(), 42));
         assert_eq!(seen.into_inner(), 4, "{waiting:?}");
     }
 }
@@ -209,13 +220,13 @@ fn within_a_task_that_a_still_wait_runs_others_take_work_again() {
     pool.install(|| {
         blocking(|| {
             let inner = || scope(|s| s.spawn(|_| ()));
-            spawn(inner).join().unwrap();
+            spawn_handle(inner).join().unwrap();
         });
         scope(|s| {
             s.spawn(|_| ran.store(true, Ordering::SeqCst));
             // After the section, waits take work.
             let q = self::pool(1);
-            let wait = q.spawn(|| std::thread::sleep(std::time::Duration::from_millis(20)));
+            let wait = q.spawn_handle(|| std::thread::sleep(std::time::Duration::from_millis(20)));
             wait.join().unwrap();
             assert!(ran.load(Ordering::SeqCst));
         });
@@ -260,7 +271,7 @@ fn a_deep_wait_leaves_tasks_in_their_order() {
         let seen = Arc::new(Mutex::new(Vec::new()));
         let spawn = |i| {
             let seen = Arc::clone(&seen);
-            spawn_fifo(move || seen.lock().unwrap().push(i))
+            task().in_order().spawn_handle(move || seen.lock().unwrap().push(i))
         };
         let mut handles: Vec<_> = (0..5).map(spawn).collect();
         handles.pop().unwrap().join().unwrap();

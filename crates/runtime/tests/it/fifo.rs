@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_runtime::{ThreadPool, join, scope, scope_fifo, spawn, spawn_fifo};
+use poach_runtime::{ThreadPool, join, scope, scope_fifo, spawn_handle, task};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().num_threads(threads).build().unwrap()
@@ -137,7 +137,7 @@ fn spawned_tasks_start_in_order() {
         let handles: Vec<_> = (0..TASKS)
             .map(|i| {
                 let seen = seen.clone();
-                spawn_fifo(move || seen.lock().unwrap().push(i))
+                task().in_order().spawn_handle(move || seen.lock().unwrap().push(i))
             })
             .collect();
         for handle in handles {
@@ -148,7 +148,7 @@ fn spawned_tasks_start_in_order() {
     // From outside of the pool there is one order for all.
     for i in 0..TASKS {
         let seen = seen.clone();
-        drop(pool.spawn_fifo(move || seen.lock().unwrap().push(i)));
+        drop(pool.task().in_order().spawn_handle(move || seen.lock().unwrap().push(i)));
     }
     drop(pool);
     assert!(seen.lock().unwrap().drain(..).eq(0..TASKS));
@@ -158,7 +158,13 @@ fn spawned_tasks_start_in_order() {
 fn fifo_and_plain_tasks_of_one_worker_mix() {
     let sum = pool(1).install(|| {
         let handles: Vec<_> = (0..TASKS)
-            .map(|i| if i % 2 == 0 { spawn(move || i) } else { spawn_fifo(move || i) })
+            .map(|i| {
+                if i % 2 == 0 {
+                    spawn_handle(move || i)
+                } else {
+                    task().in_order().spawn_handle(move || i)
+                }
+            })
             .collect();
         handles.into_iter().map(|handle| handle.join().unwrap()).sum::<usize>()
     });

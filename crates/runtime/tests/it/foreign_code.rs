@@ -173,16 +173,16 @@ fn a_broadcast_that_is_dropped_with_its_pool_ends_no_worker() {
         let pool = pool(1);
         let (release, hold) = mpsc::channel::<()>();
         let (tell, started) = mpsc::channel();
-        let busy = pool.spawn(move || {
+        let busy = pool.spawn_handle(move || {
             tell.send(()).unwrap();
             _ = hold.recv();
             // Until the pool is being shut down: from then on what is spawned is dropped.
-            while poach_runtime::spawn(|| ()).join().is_ok() {}
+            while poach_runtime::spawn_handle(|| ()).join().is_ok() {}
         });
         started.recv().unwrap();
         let bomb = Bomb;
         pool.spawn_broadcast(move |_| _ = &bomb);
-        let last = pool.spawn(|| ());
+        let last = pool.spawn_handle(|| ());
         drop(release);
         pool.shutdown_now();
         assert!(busy.join().is_ok());
@@ -196,11 +196,11 @@ fn what_a_detached_task_leaves_ends_no_worker() {
         for threads in [1, 2] {
             let pool = pool(threads);
             // A result, a payload and captured values that nobody takes.
-            drop(pool.spawn(|| Bomb));
-            drop(pool.spawn(|| panic_any(Bomb)));
+            drop(pool.spawn_handle(|| Bomb));
+            drop(pool.spawn_handle(|| panic_any(Bomb)));
             let handle = pool.install(|| {
                 let bomb = Bomb;
-                poach_runtime::spawn(move || drop(bomb))
+                poach_runtime::spawn_handle(move || drop(bomb))
             });
             mem::forget(handle.join());
             is_whole(&pool);
@@ -213,9 +213,9 @@ fn a_cancelled_task_drops_what_it_holds_and_ends_no_worker() {
     alone("a_cancelled_task_drops_what_it_holds_and_ends_no_worker", || {
         let pool = pool(1);
         let (release, hold) = mpsc::channel::<()>();
-        let busy = pool.spawn(move || hold.recv());
+        let busy = pool.spawn_handle(move || hold.recv());
         let bomb = Bomb;
-        let idle = pool.spawn(move || _ = &bomb);
+        let idle = pool.spawn_handle(move || _ = &bomb);
         assert!(idle.cancel());
         drop(release);
         assert!(busy.join().unwrap().is_err());
@@ -236,15 +236,15 @@ fn a_task_that_is_dropped_with_its_pool_ends_no_worker() {
             .build()
             .unwrap();
         let (tell, started) = mpsc::channel();
-        let busy = pool.spawn(move || {
+        let busy = pool.spawn_handle(move || {
             tell.send(()).unwrap();
-            while poach_runtime::spawn(|| ()).join().is_ok() {}
+            while poach_runtime::spawn_handle(|| ()).join().is_ok() {}
         });
         started.recv().unwrap();
         let [first, second, third] = [Bomb, Bomb, Bomb];
-        let handle = pool.spawn_at(Priority::Normal, move || _ = &first);
-        drop(pool.spawn_at(Priority::Normal, move || _ = &second));
-        pool.spawn_detached(move || _ = &third);
+        let handle = pool.task().priority(Priority::Normal).spawn_handle(move || _ = &first);
+        drop(pool.task().priority(Priority::Normal).spawn_handle(move || _ = &second));
+        pool.spawn(move || _ = &third);
         pool.shutdown_now();
         busy.join().unwrap();
         assert!(handle.join().unwrap_err().is_cancelled());
@@ -384,7 +384,7 @@ fn an_interrupt_ends_whatever_is_left_in_it() {
         let pool = pool(2);
         ends_with_a_bomb(|| {
             pool.interrupt(|| {
-                drop(poach_runtime::spawn(|| Bomb));
+                drop(poach_runtime::spawn_handle(|| Bomb));
                 poach_runtime::spawn_broadcast(|_| panic_any(Bomb));
                 panic_any(Bomb)
             })
@@ -405,11 +405,11 @@ impl OneAfterTheOther {
     fn new(pool: &ThreadPool) -> (OneAfterTheOther, poach_runtime::JoinHandle<i32>) {
         let (release, hold) = mpsc::channel();
         let (tell, ended) = mpsc::channel();
-        let first = pool.spawn(move || {
+        let first = pool.spawn_handle(move || {
             hold.recv().unwrap();
             1
         });
-        drop(pool.spawn(move || tell.send(()).unwrap()));
+        drop(pool.spawn_handle(move || tell.send(()).unwrap()));
         (OneAfterTheOther { release, ended }, first)
     }
 

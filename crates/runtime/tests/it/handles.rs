@@ -10,7 +10,7 @@ use std::sync::{Arc, mpsc};
 use std::task::{Context, Poll, Wake, Waker};
 use std::thread::{self, Thread};
 
-use poach_runtime::{JoinHandle, ThreadPool, spawn};
+use poach_runtime::{JoinHandle, ThreadPool, spawn_handle};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().num_threads(threads).build().unwrap()
@@ -47,7 +47,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 fn occupy(pool: &ThreadPool) -> (mpsc::Sender<()>, JoinHandle<()>) {
     let (release, hold) = mpsc::channel::<()>();
     let (tell, started) = mpsc::channel();
-    let handle = pool.spawn(move || {
+    let handle = pool.spawn_handle(move || {
         tell.send(()).unwrap();
         _ = hold.recv();
     });
@@ -59,14 +59,14 @@ fn occupy(pool: &ThreadPool) -> (mpsc::Sender<()>, JoinHandle<()>) {
 fn a_handle_is_a_future() {
     let pool = pool(2);
     for i in 0..if cfg!(miri) { 5 } else { 500 } {
-        assert_eq!(block_on(pool.spawn(move || i + 1)).unwrap(), i + 1);
+        assert_eq!(block_on(pool.spawn_handle(move || i + 1)).unwrap(), i + 1);
     }
-    let error = block_on(pool.spawn(|| -> () { panic!("awaited") })).unwrap_err();
+    let error = block_on(pool.spawn_handle(|| -> () { panic!("awaited") })).unwrap_err();
     assert!(error.is_panic() && !error.is_cancelled());
     assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "awaited");
     // Several at once, awaited in an async block.
     let sum = block_on(async {
-        let handles: Vec<_> = (0..10).map(|i| pool.spawn(move || i)).collect();
+        let handles: Vec<_> = (0..10).map(|i| pool.spawn_handle(move || i)).collect();
         let mut sum = 0;
         for handle in handles {
             sum += handle.await.unwrap();
@@ -80,7 +80,7 @@ fn a_handle_is_a_future() {
 fn the_last_waker_is_woken_and_once() {
     let pool = pool(1);
     let (release, busy) = occupy(&pool);
-    let mut handle = pool.spawn(|| 8);
+    let mut handle = pool.spawn_handle(|| 8);
     let (first, last) = (Alarm::here(), Alarm::here());
     let (waker, other): (Waker, Waker) = (first.clone().into(), last.clone().into());
     let mut handle = Pin::new(&mut handle);
@@ -106,7 +106,7 @@ fn the_last_waker_is_woken_and_once() {
 fn a_polled_handle_can_still_be_joined() {
     let pool = pool(1);
     let (release, busy) = occupy(&pool);
-    let mut handle = pool.spawn(|| 8);
+    let mut handle = pool.spawn_handle(|| 8);
     let poll = Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop()));
     assert!(poll.is_pending());
     drop(release);
@@ -129,7 +129,7 @@ fn a_task_that_has_not_started_can_be_cancelled_once() {
     let (release, busy) = occupy(&pool);
     let drops = Arc::new(AtomicUsize::new(0));
     let held = Drops(Arc::clone(&drops));
-    let handle = pool.spawn(move || {
+    let handle = pool.spawn_handle(move || {
         let _held = &held;
         panic!("cancelled tasks do not run");
     });
@@ -152,7 +152,7 @@ fn a_task_that_has_started_cannot_be_cancelled() {
     assert!(!busy.cancel());
     drop(release);
     busy.join().unwrap();
-    let ended = pool.spawn(|| 3);
+    let ended = pool.spawn_handle(|| 3);
     while !ended.is_finished() {
         thread::yield_now();
     }
@@ -164,7 +164,7 @@ fn a_task_that_has_started_cannot_be_cancelled() {
 fn cancelling_wakes_who_awaits() {
     let pool = pool(1);
     let (release, busy) = occupy(&pool);
-    let mut handle = pool.spawn(|| 8);
+    let mut handle = pool.spawn_handle(|| 8);
     let alarm = Alarm::here();
     let waker: Waker = alarm.clone().into();
     assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
@@ -183,7 +183,7 @@ fn a_task_either_runs_or_was_cancelled() {
     let tasks = if cfg!(miri) { 20 } else { 2000 };
     for _ in 0..tasks {
         let ran = Arc::clone(&ran);
-        let handle = pool.spawn(move || _ = ran.fetch_add(1, Ordering::SeqCst));
+        let handle = pool.spawn_handle(move || _ = ran.fetch_add(1, Ordering::SeqCst));
         if handle.cancel() {
             cancelled += 1;
             assert!(handle.join().unwrap_err().is_cancelled());
@@ -203,7 +203,7 @@ fn results_that_nobody_wants_are_dropped_once() {
         drops.store(0, Ordering::SeqCst);
         for i in 0..tasks {
             let held = Drops(Arc::clone(&drops));
-            let handle = pool.spawn(move || held);
+            let handle = pool.spawn_handle(move || held);
             match i % 3 {
                 0 => drop(handle),
                 1 => _ = handle.join(),
@@ -230,7 +230,7 @@ fn a_waker_that_panics_harms_nobody() {
         .build()
         .unwrap();
     let (release, busy) = occupy(&pool);
-    let mut handle = pool.spawn(|| 8);
+    let mut handle = pool.spawn_handle(|| 8);
     let waker = Arc::new(Rude).into();
     assert!(Pin::new(&mut handle).poll(&mut Context::from_waker(&waker)).is_pending());
     drop(release);
@@ -243,9 +243,9 @@ fn a_waker_that_panics_harms_nobody() {
 fn workers_join_and_poll_handles_of_their_own_and_of_other_pools() {
     let (a, b) = (pool(1), pool(1));
     let answer = a.install(|| {
-        let own = spawn(|| 1);
-        let other = b.spawn(|| 2);
-        let nested = spawn(|| spawn(|| 4).join().unwrap());
+        let own = spawn_handle(|| 1);
+        let other = b.spawn_handle(|| 2);
+        let nested = spawn_handle(|| spawn_handle(|| 4).join().unwrap());
         // A poll does not work meanwhile, so awaiting one's own pool's task on its only worker
         // would be a wait for oneself; another pool's task comes by itself.
         own.join().unwrap() + block_on(other).unwrap() + nested.join().unwrap()
@@ -259,19 +259,21 @@ fn the_error_of_a_handle_is_an_error_like_others() {
     fn outcome(panics: bool) -> Result<u32, Box<dyn std::error::Error + Send + Sync>> {
         let pool = pool(1);
         let number = 3;
-        Ok(pool.spawn(move || if panics { panic!("number {number}") } else { number }).join()?)
+        Ok(pool
+            .spawn_handle(move || if panics { panic!("number {number}") } else { number })
+            .join()?)
     }
     assert_eq!(outcome(false).unwrap(), 3);
     assert_eq!(outcome(true).unwrap_err().to_string(), "the task panicked: number 3");
-    let error = pool(1).spawn(|| std::panic::panic_any(7)).join().unwrap_err();
+    let error = pool(1).spawn_handle(|| std::panic::panic_any(7)).join().unwrap_err();
     assert_eq!(error.to_string(), "the task panicked");
     assert_eq!(format!("{error:?}"), "JoinError::Panic(..)");
     assert_eq!(error.try_into_panic().unwrap().downcast_ref(), Some(&7));
     // Cancelled: the one worker is busy until the sender goes.
     let pool = pool(1);
     let (start, wait) = std::sync::mpsc::channel::<()>();
-    let busy = pool.spawn(move || _ = wait.recv());
-    let idle = pool.spawn(|| ());
+    let busy = pool.spawn_handle(move || _ = wait.recv());
+    let idle = pool.spawn_handle(|| ());
     assert!(idle.cancel());
     let error = idle.join().unwrap_err();
     assert_eq!(error.to_string(), "the task was cancelled before it started");
@@ -283,7 +285,7 @@ fn the_error_of_a_handle_is_an_error_like_others() {
 #[test]
 fn a_poll_runs_nothing() {
     pool(1).install(|| {
-        let mut handle = spawn(|| 5);
+        let mut handle = spawn_handle(|| 5);
         let poll = Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop()));
         assert!(poll.is_pending() && !handle.is_finished());
         assert_eq!(handle.join().unwrap(), 5);
@@ -294,7 +296,7 @@ fn a_poll_runs_nothing() {
 fn what_a_cancelled_task_has_panicked_with_is_asked_in_vain() {
     let pool = pool(1);
     let (release, busy) = occupy(&pool);
-    let idle = pool.spawn(|| ());
+    let idle = pool.spawn_handle(|| ());
     assert!(idle.cancel());
     let error = idle.join().unwrap_err();
     assert!(!error.is_panic());

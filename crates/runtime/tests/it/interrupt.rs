@@ -11,7 +11,7 @@ use std::time::Duration;
 use poach_parallel::par_for;
 use poach_runtime::{
     Priority, ThreadPool, Yield, blocking, broadcast, check, current_num_threads,
-    current_thread_index, interrupt, join, scope, spawn, yield_local, yield_now,
+    current_thread_index, interrupt, join, scope, spawn_handle, yield_local, yield_now,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -199,13 +199,13 @@ fn what_is_spawned_inside_ends_inside() {
         pool.interrupt(move || {
             for _ in 0..10 {
                 let count = Arc::clone(&inner);
-                drop(spawn(move || {
+                drop(spawn_handle(move || {
                     let more = Arc::clone(&count);
-                    drop(spawn(move || more.fetch_add(1, Ordering::SeqCst)));
+                    drop(spawn_handle(move || more.fetch_add(1, Ordering::SeqCst)));
                     count.fetch_add(1, Ordering::SeqCst)
                 }));
             }
-            assert_eq!(spawn(|| 7).join().unwrap(), 7);
+            assert_eq!(spawn_handle(|| 7).join().unwrap(), 7);
         });
         assert_eq!(count.load(Ordering::SeqCst), 20);
     }
@@ -228,7 +228,8 @@ fn a_panic_inside_resumes_everybody_and_arrives() {
 fn everybody_comes_while_a_pool_is_being_dropped() {
     for _ in 0..ROUNDS.div_ceil(2) {
         let pool = pool(3);
-        let handle = pool.spawn(|| spawn(|| interrupt(|| broadcast(|_| 1))).join().unwrap());
+        let handle =
+            pool.spawn_handle(|| spawn_handle(|| interrupt(|| broadcast(|_| 1))).join().unwrap());
         drop(pool);
         assert_eq!(handle.join().unwrap(), [1; 3]);
     }
@@ -271,7 +272,7 @@ fn is_interrupted_at(step: impl Fn() + Send + 'static) -> bool {
     let (pool, stop) = (pool(1), Arc::new(AtomicBool::new(false)));
     let (stopped, (send, done)) = (Arc::clone(&stop), mpsc::channel());
     let (tell, begun) = mpsc::channel();
-    let busy = pool.spawn(move || {
+    let busy = pool.spawn_handle(move || {
         tell.send(()).unwrap();
         while !stopped.load(Ordering::SeqCst) {
             step();
@@ -312,14 +313,15 @@ fn a_method_of_the_pool_means_the_frame() {
         let (pool, other) = (pool(2), pool(1));
         let outside = pool.interrupt(|| {
             // What was there before waits.
-            let outside = thread::scope(|s| s.spawn(|| pool.spawn(current_thread_index)).join());
+            let outside =
+                thread::scope(|s| s.spawn(|| pool.spawn_handle(current_thread_index)).join());
             let (send, told) = mpsc::channel();
             let [one, two, three] = [(); 3].map(|()| send.clone());
-            assert_eq!(pool.spawn(|| 1).join().unwrap(), 1);
-            assert_eq!(pool.spawn_fifo(|| 2).join().unwrap(), 2);
-            assert_eq!(pool.spawn_at(Priority::High, || 3).join().unwrap(), 3);
-            pool.spawn_detached(move || one.send(4).unwrap());
-            pool.spawn_detached_fifo(move || two.send(5).unwrap());
+            assert_eq!(pool.spawn_handle(|| 1).join().unwrap(), 1);
+            assert_eq!(pool.task().in_order().spawn_handle(|| 2).join().unwrap(), 2);
+            assert_eq!(pool.task().priority(Priority::High).spawn_handle(|| 3).join().unwrap(), 3);
+            pool.spawn(move || one.send(4).unwrap());
+            pool.task().in_order().spawn(move || two.send(5).unwrap());
             pool.spawn_broadcast(move |_| three.send(6).unwrap());
             assert_eq!(pool.broadcast(|context| context.index()), [0, 1]);
             assert_eq!(pool.install(|| join(|| 7, || 8)), (7, 8));

@@ -8,8 +8,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use poach_parallel::par_for;
 use poach_runtime::{
     BuildError, CancellationToken, Priority, ThreadPool, broadcast, check, current_num_threads,
-    global, in_place_scope, interrupt, join, join_context, scope, set_global_builder, spawn,
-    spawn_at, worker,
+    global, in_place_scope, interrupt, join, join_context, scope, set_global_builder, spawn_handle,
+    task, worker,
 };
 
 #[test]
@@ -28,7 +28,7 @@ fn it_is_configured_once() {
 #[test]
 fn it_serves_handles_and_tokens() {
     assert_eq!(in_place_scope(|s| s.spawn_handle(|| 42).join().unwrap()), 42);
-    assert_eq!(spawn(|| 1).cancel_on_drop().join().unwrap(), 1);
+    assert_eq!(spawn_handle(|| 1).cancel_on_drop().join().unwrap(), 1);
     let (token, ran) = (CancellationToken::new(), AtomicUsize::new(0));
     let fails = token.try_scope(|s, token| {
         s.spawn_unless(token, |_, token| while !token.is_cancelled() {});
@@ -42,7 +42,7 @@ fn it_serves_handles_and_tokens() {
 fn it_serves_outside_any_pool() {
     assert_eq!(join(|| 1, || 2), (1, 2));
     assert_eq!(worker(|mut w| w.join(|_| 3, |_| 4)), (3, 4));
-    assert_eq!(spawn(|| 5).join().unwrap(), 5);
+    assert_eq!(spawn_handle(|| 5).join().unwrap(), 5);
     let count = AtomicUsize::new(0);
     scope(|s| {
         s.spawn(|_| {
@@ -64,7 +64,7 @@ fn it_serves_the_other_ways_too() {
     assert_eq!(parts, [1; 4]);
     assert_eq!(join_context(|_| 1, |_| 2), (1, 2));
     assert_eq!(interrupt(|| join(|| 1, || 2)), (1, 2));
-    assert_eq!(spawn_at(Priority::High, || 3).join().unwrap(), 3);
+    assert_eq!(task().priority(Priority::High).spawn_handle(|| 3).join().unwrap(), 3);
     assert_eq!(broadcast(|context| context.num_threads()).len(), current_num_threads());
     let sum = AtomicUsize::new(0);
     par_for(0..10, |i| {

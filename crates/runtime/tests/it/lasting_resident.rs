@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use poach_runtime::{
     BuildError, Priority, ThreadPool, Waiting, Yield, broadcast, current_num_threads,
-    current_thread_index, in_place_scope, interrupt, join, scope, scope_fifo, spawn, spawn_at,
-    spawn_broadcast, yield_now,
+    current_thread_index, in_place_scope, interrupt, join, scope, scope_fifo, spawn_broadcast,
+    spawn_handle, task, yield_now,
 };
 
 #[test]
@@ -32,11 +32,11 @@ fn a_pool_uses_the_thread_that_builds_it() {
         let error = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap_err();
         assert!(matches!(error, BuildError::CurrentThreadInPool), "{error}");
         assert!(error.to_string().contains("another thread"), "{error}");
-        let left = spawn(|| 5);
+        let left = spawn_handle(|| 5);
         drop(pool);
         assert_eq!(left.join().unwrap(), 5);
         // A pool that was dropped here says so.
-        while let Ok(handle) = catch_unwind(|| spawn(|| ())) {
+        while let Ok(handle) = catch_unwind(|| spawn_handle(|| ())) {
             // The other worker has not ended yet: it may have taken `left`, and it does not end
             // while tasks are left.
             handle.join().unwrap();
@@ -46,7 +46,7 @@ fn a_pool_uses_the_thread_that_builds_it() {
     .unwrap();
     thread::spawn(|| {
         let pool = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap();
-        let done = pool.spawn(|| 1);
+        let done = pool.spawn_handle(|| 1);
         assert_eq!(pool.interrupt(|| join(|| 2, || 3)), (2, 3));
         assert!(!done.is_finished(), "nobody else works here");
         assert_eq!(yield_now(), Some(Yield::Executed));
@@ -61,7 +61,7 @@ fn a_pool_uses_the_thread_that_builds_it() {
 fn a_pool_that_is_dropped_runs_what_its_one_thread_has_left() {
     let ran = thread::spawn(|| {
         let pool = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap();
-        let left = spawn(|| 5);
+        let left = spawn_handle(|| 5);
         drop(pool);
         left.is_finished()
     });
@@ -80,7 +80,7 @@ fn tasks_of_a_thread_that_the_pool_uses_begin_though_it_waits() {
             let wait = || (0..tasks).for_each(|_| assert!(receiver.recv_timeout(LONG).is_ok()));
             for _ in 0..tasks {
                 let sender = sender.clone();
-                drop(spawn(move || sender.send(())));
+                drop(spawn_handle(move || sender.send(())));
             }
             wait();
             in_place_scope(|s| {
@@ -126,8 +126,8 @@ fn what_a_thread_that_a_pool_uses_calls_while_another_drops_the_pool_ends() {
     let calls: [fn(); 8] = [
         || assert_eq!(broadcast(|context| context.index()), [0, 1, 2]),
         || assert_eq!(interrupt(|| join(|| 1, || 2)), (1, 2)),
-        || assert_eq!(spawn(|| 1).join().unwrap(), 1),
-        || assert_eq!(spawn_at(Priority::High, || 1).join().unwrap(), 1),
+        || assert_eq!(spawn_handle(|| 1).join().unwrap(), 1),
+        || assert_eq!(task().priority(Priority::High).spawn_handle(|| 1).join().unwrap(), 1),
         || {
             spawn_broadcast(|_| ());
             // This thread's part, without which the pool would not end.

@@ -63,7 +63,7 @@ fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
         let pool = ThreadPool::builder().num_threads(2).callers_work(callers_work).build().unwrap();
         for round in 0..rounds {
             // Somebody is awake, for a time that depends on the round; then serves this thread.
-            drop(pool.spawn(|| ()));
+            drop(pool.spawn_handle(|| ()));
             for _ in 0..round % 10 * 200 {
                 Machine::pause();
             }

@@ -18,7 +18,7 @@ use poach_memory::{Machine, Memory};
 #[cfg(not(miri))]
 use poach_runtime::in_place_scope;
 use poach_runtime::{
-    ThreadPool, blocking, broadcast, join, scope, scope_fifo, spawn, spawn_detached,
+    ThreadPool, blocking, broadcast, join, scope, scope_fifo, spawn, spawn_handle,
 };
 
 use crate::alone::alone;
@@ -52,7 +52,9 @@ fn lost(test: &str, threads: usize, body: fn()) {
         // With forks and tasks of every worker, whose stacks and queues so go without fences, where
         // there is a barrier.
         pool.install(|| {
-            broadcast(|_| join(|| spawn(|| 1).join().unwrap(), || scope(|s| s.spawn(|_| ()))));
+            broadcast(|_| {
+                join(|| spawn_handle(|| 1).join().unwrap(), || scope(|s| s.spawn(|_| ())))
+            });
         });
         // Else this is `refused`: the whole program was started under a filter.
         #[cfg(not(miri))]
@@ -129,7 +131,7 @@ fn spawn_some() -> impl FnOnce() {
     let (send, receive) = mpsc::channel();
     for _ in 0..TASKS {
         let send = send.clone();
-        spawn_detached(move || send.send(thread::current().id()).unwrap());
+        spawn(move || send.send(thread::current().id()).unwrap());
     }
     move || {
         for _ in 0..TASKS {
@@ -223,11 +225,11 @@ fn a_spare_goes_back_with_nothing_in_its_queue() {
         let (tell, spawned) = mpsc::channel();
         let (go, is_back) = mpsc::channel();
         pool.install(move || {
-            spawn_detached(move || {
+            spawn(move || {
                 // A request may lie there: what is pushed first is shared.
                 for _ in 0..2 * TASKS {
                     let send = send.clone();
-                    spawn_detached(move || send.send(()).unwrap());
+                    spawn(move || send.send(()).unwrap());
                 }
                 tell.send(()).unwrap();
                 // Until the loan is over.

@@ -33,9 +33,9 @@ fn pool(threads: usize) -> ThreadPool {
 fn in_all_states(pool: &ThreadPool, call: impl Fn()) {
     for _ in 0..CALLS {
         call();
-        pool.spawn(|| ()).join().unwrap();
+        pool.spawn_handle(|| ()).join().unwrap();
         call();
-        drop(pool.spawn(thread::yield_now));
+        drop(pool.spawn_handle(thread::yield_now));
         call();
     }
 }
@@ -45,10 +45,15 @@ fn what_is_installed_or_spawned_has_the_pools_thread_locals() {
     let pool = pool(2);
     in_all_states(&pool, || {
         assert_ne!(pool.install(|| OWN.get()), 0);
-        assert_ne!(pool.spawn(|| OWN.get()).join().unwrap(), 0);
+        assert_ne!(pool.spawn_handle(|| OWN.get()).join().unwrap(), 0);
         // From within a region of the caller's, too.
         let nested = pool.join(
-            || (pool.install(|| OWN.get()), poach_runtime::spawn(|| OWN.get()).join().unwrap()),
+            || {
+                (
+                    pool.install(|| OWN.get()),
+                    poach_runtime::spawn_handle(|| OWN.get()).join().unwrap(),
+                )
+            },
             || (),
         );
         assert!(nested.0.0 != 0 && nested.0.1 != 0, "{nested:?}");
@@ -316,7 +321,8 @@ fn a_caller_that_waits_runs_no_task_that_others_have_spawned() {
                     _ = hold.recv();
                 });
             };
-            let other = || thread::scope(|t| t.spawn(|| pool.spawn(|| OWN.get())).join().unwrap());
+            let other =
+                || thread::scope(|t| t.spawn(|| pool.spawn_handle(|| OWN.get())).join().unwrap());
             poach_runtime::blocking(|| {
                 spawn_one();
                 begun.recv().unwrap();
@@ -339,12 +345,12 @@ fn a_caller_that_yields_runs_its_own_tasks_and_no_others() {
     let pool = pool(1);
     let (tell, begun) = mpsc::channel();
     let (release, hold) = mpsc::channel::<()>();
-    let busy = pool.spawn(move || {
+    let busy = pool.spawn_handle(move || {
         tell.send(()).unwrap();
         _ = hold.recv();
     });
     begun.recv().unwrap();
-    let other = pool.spawn(|| OWN.get());
+    let other = pool.spawn_handle(|| OWN.get());
     pool.scope(|s| {
         let here = thread::current().id();
         for yields in [yield_now, yield_local] {
@@ -367,12 +373,12 @@ fn a_wait_begins_no_task_on_a_caller_or_in_another_pool() {
     };
     let (pool, other) = (still(1), still(1));
     for _ in 0..if cfg!(miri) { 2 } else { 20 } {
-        assert_ne!(pool.run(|_| pool.spawn(|| OWN.get()).join().unwrap()), 0);
-        let spawn = || other.spawn(current_thread_index);
-        let in_other = || other.spawn(|| thread::current().id()).join().unwrap();
+        assert_ne!(pool.run(|_| pool.spawn_handle(|| OWN.get()).join().unwrap()), 0);
+        let spawn = || other.spawn_handle(current_thread_index);
+        let in_other = || other.spawn_handle(|| thread::current().id()).join().unwrap();
         let (here, there) = pool.install(|| (thread::current().id(), in_other()));
         assert_ne!(here, there);
-        assert!(pool.install(|| spawn().join().unwrap()).is_some());
+        assert!(pool.install(|| spawn_handle().join().unwrap()).is_some());
     }
 }
 

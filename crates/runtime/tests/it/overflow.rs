@@ -44,7 +44,10 @@ fn assert_names(text: &str, thread: &str) {
 fn a_worker_of_the_pools_own() {
     let pool = || ThreadPool::builder().num_threads(1).stack_size(256 << 10).build().unwrap();
     if let Some(text) = message("a_worker_of_the_pools_own", || {
-        pool().spawn(|| scope(|s| s.spawn(|_| _ = black_box(deep(1 << 18))))).join().unwrap();
+        pool()
+            .spawn_handle(|| scope(|s| s.spawn(|_| _ = black_box(deep(1 << 18)))))
+            .join()
+            .unwrap();
     }) {
         assert_names(&text, "poach-0");
     }
@@ -62,7 +65,7 @@ fn a_worker_by_another_name_on_a_handlers_thread() {
             })
             .build()
             .unwrap();
-        pool.spawn(|| black_box(deep(1 << 18))).join().unwrap();
+        pool.spawn_handle(|| black_box(deep(1 << 18))).join().unwrap();
     }) {
         assert_names(&text, "hired hand 0");
     }
@@ -71,5 +74,5 @@ fn a_worker_by_another_name_on_a_handlers_thread() {
 #[test]
 fn enough_stack_is_no_overflow() {
     let pool = ThreadPool::builder().num_threads(1).stack_size(64 << 20).build().unwrap();
-    assert!(pool.spawn(|| deep(1000)).join().unwrap() > 1000);
+    assert!(pool.spawn_handle(|| deep(1000)).join().unwrap() > 1000);
 }

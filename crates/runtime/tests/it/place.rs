@@ -9,8 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use poach_runtime::{
-    BuildError, Placement, ThreadPool, Topology, TopologyError, Victims, blocking, join,
-    spawn_detached,
+    BuildError, Placement, ThreadPool, Topology, TopologyError, Victims, blocking, join, spawn,
 };
 
 /// Where each worker of the pool finds itself.
@@ -96,7 +95,7 @@ fn a_spare_is_not_bound() {
     let bound = || rustix::thread::sched_getaffinity(None).unwrap().count() as usize;
     let (mine, spares) = pool.install(|| {
         let (send, receive) = mpsc::channel();
-        spawn_detached(move || send.send(bound()).unwrap());
+        spawn(move || send.send(bound()).unwrap());
         // The one worker waits for what a spare must send.
         (bound(), blocking(|| receive.recv().unwrap()))
     });

@@ -13,7 +13,7 @@ use poach_parallel::{par_bridge, par_for};
 use poach_runtime::{
     BuildError, MAX_THREADS, Priority, ThreadPool, WorkerStats, broadcast, current_num_threads,
     in_place_scope, in_place_scope_fifo, interrupt, join, join_context, scope, scope_fifo, spawn,
-    spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo, worker,
+    spawn_broadcast, spawn_handle, task, worker,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -133,7 +133,7 @@ fn panics_without_a_receiver_go_to_the_handler() {
     let handler = Arc::clone(&seen);
     let pool = ThreadPool::builder()
         .num_threads(1)
-        .on_start(|_| _ = poach_runtime::spawn(|| -> () { panic!("started") }))
+        .on_start(|_| _ = poach_runtime::spawn_handle(|| -> () { panic!("started") }))
         .on_exit(|_| panic!("exit"))
         .on_panic(move |payload| {
             let text = payload.downcast_ref::<&'static str>().copied().unwrap_or("?");
@@ -142,7 +142,7 @@ fn panics_without_a_receiver_go_to_the_handler() {
         })
         .build()
         .unwrap();
-    drop(pool.spawn(|| -> () { panic!("detached") }));
+    drop(pool.spawn_handle(|| -> () { panic!("detached") }));
     drop(pool);
     let seen = seen.lock().unwrap();
     assert!(seen.contains("exit"), "{seen:?}");
@@ -174,7 +174,7 @@ fn pools_nest_both_ways() {
 fn a_worker_that_waits_for_another_pool_serves_its_own() {
     let (a, b) = (pool(1), pool(1));
     // b's task needs a's only worker, which is waiting for b.
-    let answer = a.install(|| b.install(|| a.spawn(|| 5).join().unwrap()));
+    let answer = a.install(|| b.install(|| a.spawn_handle(|| 5).join().unwrap()));
     assert_eq!(answer, 5);
 }
 
@@ -189,7 +189,7 @@ fn dropping_a_pool_runs_what_was_spawned() {
         let pool = pool(threads);
         for _ in 0..TASKS {
             let count = Arc::clone(&count);
-            drop(pool.spawn(move || count.fetch_add(1, Ordering::SeqCst)));
+            drop(pool.spawn_handle(move || count.fetch_add(1, Ordering::SeqCst)));
         }
         drop(pool);
         assert_eq!(count.load(Ordering::SeqCst), TASKS);
@@ -206,7 +206,7 @@ fn a_pool_dropped_by_its_own_worker_ends() {
         .unwrap();
     let pool = Arc::new(pool);
     let last = Arc::clone(&pool);
-    drop(pool.spawn(move || drop(last)));
+    drop(pool.spawn_handle(move || drop(last)));
     drop(pool);
     let mut ended = [receive.recv().unwrap(), receive.recv().unwrap()];
     ended.sort_unstable();
@@ -245,14 +245,15 @@ fn pinned_workers_run_where_they_are_told() {
 #[test]
 fn handles_return_results_and_panics() {
     let pool = pool(2);
-    let handles: Vec<_> = (0..TASKS / 10).map(|i| pool.spawn(move || i * i)).collect();
+    let handles: Vec<_> = (0..TASKS / 10).map(|i| pool.spawn_handle(move || i * i)).collect();
     for (i, handle) in handles.into_iter().enumerate() {
         assert_eq!(handle.join().unwrap(), i * i);
     }
-    let handle = pool.spawn(|| -> () { panic!("spawned") });
+    let handle = pool.spawn_handle(|| -> () { panic!("spawned") });
     assert_eq!(*handle.join().unwrap_err().into_panic().downcast::<&str>().unwrap(), "spawned");
     // Joined by a worker, of the same pool, whose only other worker may be busy with it.
-    let nested = pool.install(|| spawn(|| spawn(|| 11).join().unwrap()).join().unwrap());
+    let nested =
+        pool.install(|| spawn_handle(|| spawn_handle(|| 11).join().unwrap()).join().unwrap());
     assert_eq!(nested, 11);
 }
 
@@ -308,12 +309,12 @@ fn a_function_acts_on_the_pool_of_the_thread_that_calls_it() {
         assert_eq!(worker(|_| here()), own);
         assert_eq!(broadcast(|_| here()), [own.as_str(); 2]);
         assert_eq!(interrupt(|| (here(), current_num_threads())), (own.clone(), 2));
-        assert_eq!(spawn(here).join().unwrap(), own);
-        assert_eq!(spawn_fifo(here).join().unwrap(), own);
-        assert_eq!(spawn_at(Priority::High, here).join().unwrap(), own);
+        assert_eq!(spawn_handle(here).join().unwrap(), own);
+        assert_eq!(task().in_order().spawn_handle(here).join().unwrap(), own);
+        assert_eq!(task().priority(Priority::High).spawn_handle(here).join().unwrap(), own);
         let [one, two] = [(); 2].map(|()| send.clone());
-        spawn_detached(move || one.send(here()).unwrap());
-        spawn_detached_fifo(move || two.send(here()).unwrap());
+        spawn(move || one.send(here()).unwrap());
+        task().in_order().spawn(move || two.send(here()).unwrap());
         spawn_broadcast(move |_| send.send(here()).unwrap());
     });
     assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 4]);
@@ -359,13 +360,13 @@ fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
         assert_eq!(pool.join_context(|_| here(), |_| here()), (own.clone(), own.clone()));
         assert_eq!(pool.broadcast(|_| here()), [own.as_str(); 2]);
         assert_eq!(pool.interrupt(|| (here(), current_num_threads())), (own.clone(), 2));
-        assert_eq!(pool.spawn(here).join().unwrap(), own);
-        assert_eq!(pool.spawn_fifo(here).join().unwrap(), own);
-        assert_eq!(pool.spawn_at(Priority::High, here).join().unwrap(), own);
+        assert_eq!(pool.spawn_handle(here).join().unwrap(), own);
+        assert_eq!(pool.task().in_order().spawn_handle(here).join().unwrap(), own);
+        assert_eq!(pool.task().priority(Priority::High).spawn_handle(here).join().unwrap(), own);
         let (send, receive) = mpsc::channel();
         let [one, two] = [(); 2].map(|()| send.clone());
-        pool.spawn_detached(move || one.send(here()).unwrap());
-        pool.spawn_detached_fifo(move || two.send(here()).unwrap());
+        pool.spawn(move || one.send(here()).unwrap());
+        pool.task().in_order().spawn(move || two.send(here()).unwrap());
         pool.spawn_broadcast(move |_| send.send(here()).unwrap());
         assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 4]);
         assert_eq!((pool.yield_now(), pool.yield_local()), (None, None));

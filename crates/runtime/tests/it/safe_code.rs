@@ -33,8 +33,8 @@ fn handles_may_be_forgotten_asked_twice_and_outlive_their_pool() {
     alone("handles_may_be_forgotten_asked_twice_and_outlive_their_pool", || {
         let pool = pool(2);
         // Never dropped, but can be found: Miri takes what nobody can find for a leak.
-        assert!(FORGOTTEN.lock().unwrap().replace(pool.spawn(|| vec![1])).is_none());
-        let mut handle = pool.spawn(|| vec![2]);
+        assert!(FORGOTTEN.lock().unwrap().replace(pool.spawn_handle(|| vec![1])).is_none());
+        let mut handle = pool.spawn_handle(|| vec![2]);
         let mut context = Context::from_waker(Waker::noop());
         while Pin::new(&mut handle).poll(&mut context).is_pending() {
             thread::yield_now();
@@ -44,7 +44,7 @@ fn handles_may_be_forgotten_asked_twice_and_outlive_their_pool() {
             catch_unwind(AssertUnwindSafe(|| Pin::new(&mut handle).poll(&mut context))).is_err()
         );
         assert!(catch_unwind(AssertUnwindSafe(|| handle.join())).is_err());
-        let late = pool.spawn_at(Priority::High, || vec![3]);
+        let late = pool.task().priority(Priority::High).spawn_handle(|| vec![3]);
         drop(pool);
         assert_eq!(late.join().unwrap(), [3]);
     });
@@ -55,7 +55,7 @@ fn a_handle_may_be_polled_in_one_pool_and_joined_in_another() {
     alone("a_handle_may_be_polled_in_one_pool_and_joined_in_another", || {
         let (a, b) = (pool(1), pool(1));
         for _ in 0..if cfg!(miri) { 3 } else { 300 } {
-            let mut handle: JoinHandle<u32> = a.spawn(|| 5);
+            let mut handle: JoinHandle<u32> = a.spawn_handle(|| 5);
             let first =
                 b.install(|| Pin::new(&mut handle).poll(&mut Context::from_waker(Waker::noop())));
             match first {
@@ -142,9 +142,9 @@ fn a_detached_tasks_panic_is_always_told_and_its_task_is_waited_for() {
                 }
             };
             if task % 4 < 2 {
-                pool.spawn_detached(work);
+                pool.spawn(work);
             } else {
-                pool.install(|| poach_runtime::spawn_detached(work));
+                pool.install(|| poach_runtime::spawn(work));
             }
         }
         drop(pool);
@@ -161,15 +161,15 @@ fn a_detached_task_that_its_pool_drops_drops_what_it_holds() {
         let pool = pool(1);
         let (release, hold) = mpsc::channel::<()>();
         let (tell, started) = mpsc::channel();
-        drop(pool.spawn(move || {
+        drop(pool.spawn_handle(move || {
             tell.send(()).unwrap();
             _ = hold.recv();
-            while poach_runtime::spawn(|| ()).join().is_ok() {}
+            while poach_runtime::spawn_handle(|| ()).join().is_ok() {}
         }));
         started.recv().unwrap();
         let held = Arc::new(());
         let captured = Arc::clone(&held);
-        pool.spawn_detached(move || panic_any(captured));
+        pool.spawn(move || panic_any(captured));
         drop(release);
         pool.shutdown_now();
         assert_eq!(Arc::strong_count(&held), 1);

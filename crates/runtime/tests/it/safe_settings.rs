@@ -189,9 +189,9 @@ fn detached_tasks_in_the_order_of_their_spawns() {
             let push = Arc::clone(&push);
             let task = move || push.lock().unwrap().push(n);
             if n % 2 == 0 {
-                own.spawn_detached_fifo(task);
+                own.task().in_order().spawn(task);
             } else {
-                poach_runtime::spawn_detached_fifo(task);
+                poach_runtime::task().in_order().spawn(task);
             }
         }
     });
@@ -202,7 +202,7 @@ fn detached_tasks_in_the_order_of_their_spawns() {
 #[test]
 fn how_a_task_may_have_ended() {
     let pool = ThreadPool::builder().num_threads(1).build().unwrap();
-    let error: JoinError = pool.spawn(|| -> u8 { panic!("loud") }).join().unwrap_err();
+    let error: JoinError = pool.spawn_handle(|| -> u8 { panic!("loud") }).join().unwrap_err();
     assert!(error.is_panic() && !error.is_cancelled());
     let payload = error.into_panic();
     assert_eq!(payload.downcast_ref::<&str>(), Some(&"loud"));

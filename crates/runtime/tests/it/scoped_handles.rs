@@ -16,7 +16,7 @@ fn pool(threads: usize) -> ThreadPool {
 fn occupy(pool: &ThreadPool) -> (mpsc::Sender<()>, JoinHandle<()>) {
     let (release, hold) = mpsc::channel::<()>();
     let (tell, started) = mpsc::channel();
-    let handle = pool.spawn(move || {
+    let handle = pool.spawn_handle(move || {
         tell.send(()).unwrap();
         _ = hold.recv();
     });
@@ -77,7 +77,7 @@ fn a_cancelled_task_drops_what_it_captured_at_once() {
     let captured = Arc::new(());
     let hold = |captured: &Arc<()>| {
         let captured = Arc::clone(captured);
-        pool.spawn(move || drop(captured))
+        pool.spawn_handle(move || drop(captured))
     };
     let handles = [hold(&captured), hold(&captured)];
     assert_eq!(Arc::strong_count(&captured), 3);
@@ -100,8 +100,8 @@ fn a_cancelled_task_drops_what_it_captured_at_once() {
 #[test]
 fn a_handle_that_cancels_on_drop_is_a_handle() {
     let pool = pool(1);
-    assert_eq!(pool.spawn(|| 1).cancel_on_drop().join().unwrap(), 1);
-    let running = pool.spawn(|| 2).cancel_on_drop();
+    assert_eq!(pool.spawn_handle(|| 1).cancel_on_drop().join().unwrap(), 1);
+    let running = pool.spawn_handle(|| 2).cancel_on_drop();
     while !running.is_finished() {
         std::thread::yield_now();
     }

@@ -10,8 +10,7 @@ use std::time::Duration;
 
 use poach_runtime::{
     JoinHandle, Priority, ThreadPool, Waiting, broadcast, in_place_scope, interrupt, join, scope,
-    scope_fifo, spawn, spawn_at, spawn_broadcast, spawn_detached, spawn_detached_fifo, spawn_fifo,
-    yield_local,
+    scope_fifo, spawn, spawn_broadcast, spawn_handle, task, yield_local,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -22,7 +21,7 @@ fn pool(threads: usize) -> ThreadPool {
 fn occupy(pool: &ThreadPool) -> (mpsc::Sender<()>, JoinHandle<()>) {
     let (release, hold) = mpsc::channel::<()>();
     let (tell, started) = mpsc::channel();
-    let handle = pool.spawn(move || {
+    let handle = pool.spawn_handle(move || {
         tell.send(()).unwrap();
         _ = hold.recv();
     });
@@ -38,7 +37,7 @@ fn high_ones_go_first_and_each_kind_in_its_order() {
     for i in 0..6 {
         let priority = if i % 3 == 2 { Priority::High } else { Priority::default() };
         let seen = Arc::clone(&seen);
-        drop(pool.spawn_at(priority, move || seen.lock().unwrap().push(i)));
+        drop(pool.task().priority(priority).spawn_handle(move || seen.lock().unwrap().push(i)));
     }
     drop(release);
     busy.join().unwrap();
@@ -56,9 +55,9 @@ fn a_high_one_goes_before_a_workers_own() {
             move || seen.lock().unwrap().push(name)
         };
         let tasks = [
-            spawn(push("own")),
-            spawn_at(Priority::Normal, push("normal")),
-            spawn_at(Priority::High, push("high")),
+            spawn_handle(push("own")),
+            task().priority(Priority::Normal).spawn_handle(push("normal")),
+            task().priority(Priority::High).spawn_handle(push("high")),
         ];
         for task in tasks {
             task.join().unwrap();
@@ -76,9 +75,9 @@ fn a_graceful_shutdown_runs_everything() {
         let handles: Vec<_> = (0..tasks)
             .map(|_| {
                 let count = Arc::clone(&count);
-                pool.spawn(move || {
+                pool.spawn_handle(move || {
                     let more = Arc::clone(&count);
-                    drop(spawn(move || more.fetch_add(1, Ordering::SeqCst)));
+                    drop(spawn_handle(move || more.fetch_add(1, Ordering::SeqCst)));
                     count.fetch_add(1, Ordering::SeqCst);
                 })
             })
@@ -100,10 +99,10 @@ fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
         let busy: Vec<_> = (0..threads)
             .map(|_| {
                 let tell = tell.clone();
-                pool.spawn(move || {
+                pool.spawn_handle(move || {
                     tell.send(()).unwrap();
                     // Until the pool is being shut down: then new tasks are dropped.
-                    while spawn(|| ()).join().is_ok() {}
+                    while spawn_handle(|| ()).join().is_ok() {}
                     // What it waits for itself is not.
                     let (a, b) = join(|| 1, || 2);
                     let mut c = 0;
@@ -119,7 +118,9 @@ fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
         let waiting: Vec<_> = (0..10)
             .map(|_| {
                 let ran = Arc::clone(&ran);
-                pool.spawn_at(Priority::Normal, move || ran.fetch_add(1, Ordering::SeqCst))
+                pool.task()
+                    .priority(Priority::Normal)
+                    .spawn_handle(move || ran.fetch_add(1, Ordering::SeqCst))
             })
             .collect();
         let weak = Arc::downgrade(&ran);
@@ -146,7 +147,7 @@ fn an_immediate_one_finishes_what_runs_and_says_what_it_drops() {
 /// has spawned itself.
 fn until_tasks_are_dropped() {
     loop {
-        let probe = spawn(|| ());
+        let probe = spawn_handle(|| ());
         while !probe.is_finished() {
             yield_local();
         }
@@ -161,7 +162,7 @@ fn an_immediate_one_runs_what_scopes_have_handles_to() {
     for waiting in [Waiting::Random, Waiting::Patient, Waiting::Sleep] {
         let pool = ThreadPool::builder().num_threads(1).waiting(waiting).build().unwrap();
         let (tell, started) = mpsc::channel();
-        let busy = pool.spawn(move || {
+        let busy = pool.spawn_handle(move || {
             tell.send(()).unwrap();
             until_tasks_are_dropped();
             let mut ran = false;
@@ -181,7 +182,7 @@ fn an_immediate_one_runs_what_scopes_have_handles_to() {
 fn a_broadcast_that_has_not_begun_is_dropped_with_its_pool() {
     let pool = pool(1);
     let (tell, started) = mpsc::channel();
-    let busy = pool.spawn(move || {
+    let busy = pool.spawn_handle(move || {
         tell.send(()).unwrap();
         until_tasks_are_dropped();
     });
@@ -202,15 +203,15 @@ fn a_detached_task_that_has_not_begun_is_dropped_with_its_pool() {
         let (tell, started) = mpsc::channel();
         let ran = Arc::new(AtomicUsize::new(0));
         let counter = Arc::clone(&ran);
-        let busy = pool.spawn(move || {
+        let busy = pool.spawn_handle(move || {
             let of_its_own = Arc::clone(&counter);
             let count = move || _ = of_its_own.fetch_add(1, Ordering::SeqCst);
             tell.send(()).unwrap();
             until_tasks_are_dropped();
             if fifo {
-                spawn_detached_fifo(count);
+                task().in_order().spawn(count);
             } else {
-                spawn_detached(count);
+                spawn(count);
             }
             counter
         });
@@ -218,9 +219,9 @@ fn a_detached_task_that_has_not_begun_is_dropped_with_its_pool() {
         let counter = Arc::clone(&ran);
         let count = move || _ = counter.fetch_add(1, Ordering::SeqCst);
         if fifo {
-            pool.spawn_detached_fifo(count);
+            pool.task().in_order().spawn(count);
         } else {
-            pool.spawn_detached(count);
+            pool.spawn(count);
         }
         pool.shutdown_now();
         drop(busy.join().unwrap());
@@ -233,12 +234,12 @@ fn a_detached_task_that_has_not_begun_is_dropped_with_its_pool() {
 fn who_waits_for_a_dropped_task_is_told() {
     let pool = pool(1);
     let (tell, started) = mpsc::channel();
-    let busy = pool.spawn(move || {
+    let busy = pool.spawn_handle(move || {
         tell.send(()).unwrap();
-        while spawn(|| ()).join().is_ok() {}
+        while spawn_handle(|| ()).join().is_ok() {}
     });
     started.recv().unwrap();
-    let waiting = pool.spawn(|| ());
+    let waiting = pool.spawn_handle(|| ());
     let waiter = thread::spawn(move || waiting.join().unwrap_err().is_cancelled());
     pool.shutdown_now();
     assert!(waiter.join().unwrap());
@@ -255,7 +256,7 @@ fn a_pool_shut_down_by_its_own_worker_does_not_wait_for_itself() {
             .build()
             .unwrap();
         let (give, take) = mpsc::channel::<ThreadPool>();
-        let handle = pool.spawn(move || {
+        let handle = pool.spawn_handle(move || {
             let pool = take.recv().unwrap();
             if now {
                 pool.shutdown_now();
@@ -277,7 +278,7 @@ fn a_pool_that_does_not_wait_is_dropped_while_its_task_waits_for_whoever_drops_i
     let quick = ThreadPool::builder().num_threads(2).join_on_drop(false).build().unwrap();
     let (release, hold) = mpsc::channel::<()>();
     let (tell, told) = mpsc::channel();
-    quick.spawn_detached(move || {
+    quick.spawn(move || {
         _ = hold.recv();
         // Its workers are all there until the last task has ended.
         tell.send(broadcast(|context| context.index())).unwrap();
@@ -333,11 +334,11 @@ fn an_exit_handler_is_refused_what_waits_for_workers() {
                 refused(&|| drop(broadcast(|_| ()))),
                 refused(&|| spawn_broadcast(|_| ())),
                 refused(&|| interrupt(|| ())),
-                refused(&|| drop(spawn(|| ()))),
-                refused(&|| drop(spawn_at(Priority::Normal, || ()))),
-                refused(&|| drop(spawn_fifo(|| ()))),
-                refused(&|| spawn_detached(|| ())),
-                refused(&|| spawn_detached_fifo(|| ())),
+                refused(&|| drop(spawn_handle(|| ()))),
+                refused(&|| drop(task().priority(Priority::Normal).spawn_handle(|| ()))),
+                refused(&|| drop(task().in_order().spawn_handle(|| ()))),
+                refused(&|| spawn(|| ())),
+                refused(&|| task().in_order().spawn(|| ())),
             ];
             let (a, b) = join(|| 1, || 2);
             let mut c = 0;

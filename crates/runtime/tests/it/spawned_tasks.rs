@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use poach_runtime::{ThreadPool, join, scope_fifo, spawn};
+use poach_runtime::{ThreadPool, join, scope_fifo, spawn_handle};
 
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
 
@@ -123,7 +123,7 @@ fn detached_tasks_begin_though_who_spawned_them_waits() {
             let (sender, receiver) = mpsc::channel();
             for task in 0..4 {
                 let sender = sender.clone();
-                drop(spawn(move || sender.send(task)));
+                drop(spawn_handle(move || sender.send(task)));
             }
             let mut tasks: Vec<_> =
                 (0..4).map(|_| receiver.recv_timeout(Duration::from_secs(20)).unwrap()).collect();
@@ -202,11 +202,11 @@ fn burst(pool: &ThreadPool, tasks: usize, task: impl Fn(usize) + Send + Sync + '
     let (task, all_there) = (Arc::new(task), Arc::new(AtomicBool::new(false)));
     for _ in 0..pool.threads() {
         let all_there = Arc::clone(&all_there);
-        pool.spawn_detached(move || assert!(wait_for(|| all_there.load(Ordering::SeqCst))));
+        pool.spawn(move || assert!(wait_for(|| all_there.load(Ordering::SeqCst))));
     }
     for number in 0..tasks {
         let task = Arc::clone(&task);
-        pool.spawn_detached(move || task(number));
+        pool.spawn(move || task(number));
     }
     all_there.store(true, Ordering::SeqCst);
 }

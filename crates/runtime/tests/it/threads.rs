@@ -12,7 +12,7 @@ use std::thread;
 use poach_runtime::{
     BuildError, MAX_THREADS, ThreadBuilder, ThreadPool, Yield, current_num_threads,
     current_thread_has_pending_tasks, current_thread_index, join, join_context, max_num_threads,
-    scope, spawn, yield_local, yield_now,
+    scope, spawn_handle, yield_local, yield_now,
 };
 
 fn pool(threads: usize) -> ThreadPool {
@@ -42,7 +42,7 @@ fn pending_tasks_are_seen() {
     let pool = pool(1);
     pool.install(|| {
         assert_eq!(current_thread_has_pending_tasks(), Some(false));
-        let handle = spawn(|| ());
+        let handle = spawn_handle(|| ());
         assert_eq!(pool.current_thread_has_pending_tasks(), Some(true));
         handle.join().unwrap();
         assert_eq!(current_thread_has_pending_tasks(), Some(false));
@@ -57,7 +57,7 @@ fn a_yield_runs_one_task() {
     let (a, b) = (pool(1), pool(1));
     a.install(|| {
         assert_eq!((yield_now(), yield_local()), (Some(Yield::Idle), Some(Yield::Idle)));
-        let handles = [spawn(|| 1), spawn(|| 2)];
+        let handles = [spawn_handle(|| 1), spawn_handle(|| 2)];
         assert_eq!(yield_local(), Some(Yield::Executed));
         assert_eq!(handles.iter().filter(|handle| handle.is_finished()).count(), 1);
         assert_eq!(a.yield_now(), Some(Yield::Executed));
@@ -67,7 +67,7 @@ fn a_yield_runs_one_task() {
             drop(handle.join());
         }
         // From the injector: not local.
-        let from_outside = thread::scope(|s| s.spawn(|| a.spawn(|| 3)).join().unwrap());
+        let from_outside = thread::scope(|s| s.spawn(|| a.spawn_handle(|| 3)).join().unwrap());
         assert_eq!(yield_local(), Some(Yield::Idle));
         assert_eq!(yield_now(), Some(Yield::Executed));
         assert_eq!(from_outside.join().unwrap(), 3);
@@ -214,7 +214,7 @@ fn a_scoped_pools_threads_borrow_and_end() {
                 ended.fetch_add(1, Ordering::SeqCst);
             },
             |pool| {
-                drop(pool.spawn(|| ()));
+                drop(pool.spawn_handle(|| ()));
                 pool.broadcast(|context| context.index())
             },
         )
@@ -264,7 +264,7 @@ fn a_panic_with_a_scoped_pool_arrives_when_its_threads_have_ended() {
                     assert!(!of_wrapper, "around a worker");
                 },
                 |pool| {
-                    drop(pool.spawn(|| ()));
+                    drop(pool.spawn_handle(|| ()));
                     assert!(of_wrapper, "with the pool");
                 },
             )

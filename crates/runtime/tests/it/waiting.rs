@@ -10,7 +10,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use poach_runtime::{
-    ThreadPool, ThreadPoolBuilder, Waiting, Worker, broadcast, join, scope, spawn, spawn_detached,
+    ThreadPool, ThreadPoolBuilder, Waiting, Worker, broadcast, join, scope, spawn, spawn_handle,
 };
 
 const ALL: [Waiting; 5] =
@@ -47,7 +47,7 @@ fn a_patient_wait_takes_any_task_in_the_end_and_not_at_once() {
         };
         let second = || {
             raise(&begun);
-            spawn_detached(|| run.set(Instant::now()).unwrap());
+            spawn(|| run.set(Instant::now()).unwrap());
             while run.get().is_none() {
                 thread::yield_now();
             }
@@ -132,7 +132,7 @@ fn a_stolen_half_may_wait_for_what_its_victim_has_spawned() {
             let pool = pool(2, waiting);
             let stolen = AtomicBool::new(false);
             let sum = pool.install(|| {
-                let handles: Vec<_> = (0..tasks).map(|i| spawn(move || i)).collect();
+                let handles: Vec<_> = (0..tasks).map(|i| spawn_handle(move || i)).collect();
                 let wait = || {
                     raise(&stolen);
                     handles.into_iter().map(|handle| handle.join().unwrap()).sum::<usize>()

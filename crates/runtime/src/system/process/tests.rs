@@ -177,9 +177,9 @@ pub(crate) mod children {
         }
         assert_eq!(join(|| 1, || 2), (1, 2)); // The global pool.
         let pool = ThreadPool::builder().num_threads(2).build().unwrap();
-        let handle = pool.spawn(|| 5);
-        let late = pool.spawn(|| 6);
-        let mut polled = pool.spawn(|| 7);
+        let handle = pool.spawn_handle(|| 5);
+        let late = pool.spawn_handle(|| 6);
+        let mut polled = pool.spawn_handle(|| 7);
         let status = fork(|| {
             let poll = || {
                 let mut context = Context::from_waker(Waker::noop());
@@ -188,7 +188,7 @@ pub(crate) mod children {
             let calls: [(&str, String); 9] = [
                 ("install", refusal(|| pool.install(|| 1))),
                 ("run", refusal(|| pool.run(|w| w.index()))),
-                ("spawn", refusal(|| drop(pool.spawn(|| 1)))),
+                ("spawn", refusal(|| drop(pool.spawn_handle(|| 1)))),
                 ("in_place_scope", refusal(|| pool.in_place_scope(|s| s.spawn(|_| ())))),
                 ("broadcast", refusal(|| pool.broadcast(|_| 1))),
                 ("interrupt", refusal(|| pool.interrupt(|| 1))),
@@ -207,7 +207,7 @@ pub(crate) mod children {
             assert!(crate::global_if_made().is_none());
             assert_eq!(join(|| 1, || 2), (1, 2));
             assert_eq!(scope(|_| 3), 3);
-            assert_eq!(crate::spawn_fifo(|| 4).join().unwrap(), 4);
+            assert_eq!(crate::task().in_order().spawn_handle(|| 4).join().unwrap(), 4);
             assert!(ThreadPool::builder().build_global().is_err());
             let pool = ThreadPool::builder().num_threads(2).build().unwrap();
             assert_eq!(pool.install(|| join(|| 1, || 2)), (1, 2));
@@ -256,7 +256,7 @@ pub(crate) mod children {
                 let mut sum = 0;
                 scope(|s| s.spawn(|_| sum += 4));
                 assert_eq!(sum, 4);
-                assert!(refusal(|| drop(crate::spawn(|| ()))).contains("after fork()"));
+                assert!(refusal(|| drop(crate::spawn_handle(|| ()))).contains("after fork()"));
                 9
             })
         });

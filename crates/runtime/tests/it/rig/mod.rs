@@ -1,6 +1,6 @@
 //! What the test and the example `pools` do with each of their pools.
 
-use poach_runtime::{ThreadPool, join, spawn};
+use poach_runtime::{ThreadPool, join, spawn_handle};
 
 /// Makes a pool, uses it in one of four ways, and drops it.
 pub(crate) fn a_pool_comes_and_goes(round: u64) {
@@ -9,9 +9,9 @@ pub(crate) fn a_pool_comes_and_goes(round: u64) {
         // Dropped before any worker has come to its first look.
         0 => {}
         1 => assert_eq!(pool.install(|| join(|| round, || 1)), (round, 1)),
-        2 => drop(pool.spawn(move || round)),
+        2 => drop(pool.spawn_handle(move || round)),
         _ => {
-            let handle = pool.install(|| spawn(move || round));
+            let handle = pool.install(|| spawn_handle(move || round));
             drop(pool);
             assert_eq!(handle.join().unwrap(), round);
         }
