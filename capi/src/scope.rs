@@ -41,7 +41,7 @@ pub unsafe extern "C" fn poach_scope_run(
         let body = body.ok_or_else(|| Error::null("the body"))?;
         let context = Context(context);
         let open = |pool: &ThreadPool| {
-            pool.scope(|scope| run(body, scope, context));
+            pool.run(|_| poach_runtime::scope(|scope| run(body, scope, context)));
             Ok(())
         };
         // SAFETY: null or a handle.

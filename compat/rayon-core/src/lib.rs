@@ -83,7 +83,7 @@ where
     OP: FnOnce(&Scope<'scope>) -> R + Send,
     R: Send,
 {
-    if is_worker() { poach::scope(op) } else { global().scope(op) }
+    if is_worker() { poach::scope(op) } else { global().run(|_| poach::scope(op)) }
 }
 
 /// [`scope`], whose tasks start in the order in which each thread spawns them.
@@ -96,7 +96,7 @@ where
     OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
     R: Send,
 {
-    if is_worker() { poach::scope_fifo(op) } else { global().scope_fifo(op) }
+    if is_worker() { poach::scope_fifo(op) } else { global().run(|_| poach::scope_fifo(op)) }
 }
 
 /// [`scope`], whose body runs on the thread that calls.

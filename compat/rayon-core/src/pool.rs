@@ -109,7 +109,7 @@ impl ThreadPool {
     /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` if
     /// this is not one of the pool's threads.
     pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
-        self.pool.current_thread_has_pending_tasks()
+        self.pool.current_thread_index().and_then(|_| poach::current_thread_has_pending_tasks())
     }
 
     /// [`join`](crate::join) in this pool.
@@ -124,7 +124,7 @@ impl ThreadPool {
         RA: Send,
         RB: Send,
     {
-        self.pool.join(oper_a, oper_b)
+        self.pool.run(|_| poach::join(oper_a, oper_b))
     }
 
     /// [`scope`](crate::scope) in this pool.
@@ -137,7 +137,7 @@ impl ThreadPool {
         OP: FnOnce(&Scope<'scope>) -> R + Send,
         R: Send,
     {
-        self.pool.scope(op)
+        self.pool.run(|_| poach::scope(op))
     }
 
     /// [`scope_fifo`](crate::scope_fifo) in this pool.
@@ -150,7 +150,7 @@ impl ThreadPool {
         OP: FnOnce(&ScopeFifo<'scope>) -> R + Send,
         R: Send,
     {
-        self.pool.scope_fifo(op)
+        self.pool.run(|_| poach::scope_fifo(op))
     }
 
     /// [`in_place_scope`](crate::in_place_scope) with tasks for this pool.
@@ -203,11 +203,11 @@ impl ThreadPool {
 
     /// [`yield_now`](crate::yield_now); `None` if this is not one of the pool's threads.
     pub fn yield_now(&self) -> Option<Yield> {
-        self.pool.yield_now()
+        self.pool.current_thread_index().and_then(|_| poach::yield_now())
     }
 
     /// [`yield_local`](crate::yield_local); `None` if this is not one of the pool's threads.
     pub fn yield_local(&self) -> Option<Yield> {
-        self.pool.yield_local()
+        self.pool.current_thread_index().and_then(|_| poach::yield_local())
     }
 }

@@ -49,7 +49,7 @@ pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     // begin on the calling thread. But they block that thread. If it has other tasks, `spawn` and
     // await instead.
     let inside = || tokio::runtime::Handle::try_current().is_ok();
-    assert!(runtime.block_on(async { pool.join(inside, || ()).0 }));
+    assert!(runtime.block_on(async { pool.run(|_| poach::join(inside, || ())).0 }));
     assert!(!runtime.block_on(async { pool.install(inside) }));
     println!("{sum}");
     Ok(())

@@ -33,17 +33,19 @@ pub(crate) fn main() -> Result<(), poach::BuildError> {
     // `broadcast` runs on each of them.
     assert_eq!(pool.broadcast(|_| scratch()), [1024, 1024]);
     // `join`, `scope`, `run` and the loops begin on this thread, for which no start handler ran.
-    assert_eq!(pool.join(scratch, || ()).0, 0);
+    assert_eq!(pool.run(|_| poach::join(scratch, || ())).0, 0);
 
     // An element for each index that a worker, a spare or a calling thread may have.
     let calls: Vec<AtomicUsize> = (0..pool.index_limit()).map(|_| AtomicUsize::new(0)).collect();
-    pool.scope(|s| {
-        for _ in 0..100 {
-            s.spawn(|_| {
-                let index = poach::current_thread_index().unwrap();
-                calls[index].fetch_add(1, Ordering::Relaxed);
-            });
-        }
+    pool.run(|_| {
+        poach::scope(|s| {
+            for _ in 0..100 {
+                s.spawn(|_| {
+                    let index = poach::current_thread_index().unwrap();
+                    calls[index].fetch_add(1, Ordering::Relaxed);
+                });
+            }
+        })
     });
     assert_eq!(calls.into_iter().map(AtomicUsize::into_inner).sum::<usize>(), 100);
 

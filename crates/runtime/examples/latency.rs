@@ -74,19 +74,21 @@ fn behind_a_leaf(pool: &ThreadPool) -> Duration {
 fn spawned_behind_a_leaf(pool: &ThreadPool) -> Duration {
     let (away, in_leaf) = (AtomicBool::new(false), AtomicBool::new(false));
     let (started, free) = (OnceLock::new(), OnceLock::new());
-    pool.scope(|s| {
-        s.spawn(|_| {
-            away.store(true, Ordering::Release);
-            wait_for(&in_leaf);
-            let _ = free.set(Instant::now());
-        });
-        wait_for(&away);
-        // A request that is still up is answered with this one; it comes back.
-        s.spawn(|_| ());
-        poach_runtime::yield_local();
-        s.spawn(|_| _ = started.set(work(TASK)));
-        in_leaf.store(true, Ordering::Release);
-        work(LEAF);
+    pool.run(|_| {
+        poach_runtime::scope(|s| {
+            s.spawn(|_| {
+                away.store(true, Ordering::Release);
+                wait_for(&in_leaf);
+                let _ = free.set(Instant::now());
+            });
+            wait_for(&away);
+            // A request that is still up is answered with this one; it comes back.
+            s.spawn(|_| ());
+            poach_runtime::yield_local();
+            s.spawn(|_| _ = started.set(work(TASK)));
+            in_leaf.store(true, Ordering::Release);
+            work(LEAF);
+        })
     });
     let [started, free] = [started, free].map(|time| time.into_inner().expect("it was set"));
     started.saturating_duration_since(free)

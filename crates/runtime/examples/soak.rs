@@ -89,7 +89,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             assert_eq!(pool.run(|w| joined(w, root, depth)), expected, "{}", wrong("join"));
             let sum = AtomicU64::new(0);
             let lower = depth - 1 - next(&mut random) as u32 % 10;
-            pool.scope(|s| spawned(s, root, depth, lower, &sum));
+            pool.run(|_| poach_runtime::scope(|s| spawned(s, root, depth, lower, &sum)));
             assert_eq!(sum.into_inner(), expected, "{}", wrong("scope"));
             forks += 2 * joins;
             round += 1;

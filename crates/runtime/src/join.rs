@@ -33,6 +33,7 @@
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::panic;
+use std::thread;
 
 use poach_deque::split::{Popped, PushError, Pushed, Status};
 use poach_memory::Ordering;
@@ -223,7 +224,10 @@ where
             let migrated = move || WorkerThread::with(address) != caller;
             fork_here(local, || a(FnContext::new(false)), move || b(FnContext::new(migrated())))
         }
-        None => pool().join_context(a, b),
+        None => {
+            let caller = thread::current().id();
+            pool().enter(|| join_context_from(thread::current().id() != caller, a, b))
+        }
     })
 }
 

@@ -1,16 +1,16 @@
-//! The functions of the crate as methods of a pool: the same, in that pool.
+//! What a thread sends to a pool without entering it: tasks, the tasks of a scope whose body stays
+//! on its thread, broadcasts, interrupts; questions; and the pool's end.
 //!
-//! On one of the pool's own workers each is the plain function. Which thread runs what is called on
-//! a thread that is no worker: [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers).
+//! All else is the crate's functions, called inside of the pool: [`ThreadPool::install`] and
+//! [`ThreadPool::run`] enter it, and then a `join`, a `scope`, a loop or a yield is the pool's. Each
+//! method here says what these two cannot: they would wait for a worker first, or move the body.
 
 use std::sync::Arc;
-use std::thread;
 
 use crate::broadcast::{self, BroadcastContext};
-use crate::context::{self, Yield};
+use crate::context;
 use crate::handle::JoinHandle;
 use crate::interrupt;
-use crate::join::{self, FnContext};
 use crate::pool::ThreadPool;
 use crate::scope::{self, Scope, ScopeFifo};
 use crate::shared::{PoolShared, WorkerSlot};
@@ -20,67 +20,6 @@ use crate::stats::counters::Counters;
 use crate::worker::current::WorkerThread;
 
 impl ThreadPool {
-    /// [`join`](crate::join()) in this pool: on a thread that is no worker `a` runs there,
-    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
-    ///
-    /// # Panics
-    ///
-    /// As it does.
-    pub fn join<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce() -> RA + Send,
-        B: FnOnce() -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        self.enter(|| join::join(a, b))
-    }
-
-    /// [`join_context`](crate::join_context()) in this pool: on a thread that is no worker `a` runs
-    /// there, if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
-    ///
-    /// # Panics
-    ///
-    /// As it does.
-    pub fn join_context<A, B, RA, RB>(&self, a: A, b: B) -> (RA, RB)
-    where
-        A: FnOnce(FnContext) -> RA + Send,
-        B: FnOnce(FnContext) -> RB + Send,
-        RA: Send,
-        RB: Send,
-    {
-        let caller = thread::current().id();
-        self.enter(|| join::join_context_from(thread::current().id() != caller, a, b))
-    }
-
-    /// [`scope`](crate::scope()) in this pool: on a thread that is no worker `f` runs there,
-    /// if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
-    ///
-    /// # Panics
-    ///
-    /// As it does.
-    pub fn scope<'scope, F, R>(&self, f: F) -> R
-    where
-        F: FnOnce(&Scope<'scope>) -> R + Send,
-        R: Send,
-    {
-        self.enter(|| scope::scope(f))
-    }
-
-    /// [`scope_fifo`](crate::scope_fifo) in this pool: on a thread that is no worker `f` runs
-    /// there, if the pool has a [place for another caller](crate::ThreadPoolBuilder::callers).
-    ///
-    /// # Panics
-    ///
-    /// As it does.
-    pub fn scope_fifo<'scope, F, R>(&self, f: F) -> R
-    where
-        F: FnOnce(&ScopeFifo<'scope>) -> R + Send,
-        R: Send,
-    {
-        self.enter(|| scope::scope_fifo(f))
-    }
-
     /// [`in_place_scope`](crate::in_place_scope) with tasks for this pool.
     ///
     /// ```
@@ -170,25 +109,9 @@ impl ThreadPool {
         })
     }
 
-    /// [`yield_now`](crate::yield_now); `None` on a thread that is no worker of this pool.
-    pub fn yield_now(&self) -> Option<Yield> {
-        self.is_here().then(context::yield_now).flatten()
-    }
-
-    /// [`yield_local`](crate::yield_local); `None` on a thread that is no worker of this pool.
-    pub fn yield_local(&self) -> Option<Yield> {
-        self.is_here().then(context::yield_local).flatten()
-    }
-
     /// This worker's index; `None` on a thread that is no worker of this pool.
     pub fn current_thread_index(&self) -> Option<usize> {
         self.is_here().then(context::current_thread_index).flatten()
-    }
-
-    /// [`current_thread_has_pending_tasks`](crate::current_thread_has_pending_tasks); `None` on a
-    /// thread that is no worker of this pool.
-    pub fn current_thread_has_pending_tasks(&self) -> Option<bool> {
-        self.is_here().then(context::current_thread_has_pending_tasks).flatten()
     }
 
     /// Lets the workers finish everything that was spawned, ends them, and waits for them. Dropping

@@ -77,7 +77,7 @@ where
 /// # use poach_runtime as poach;
 /// let seen = std::sync::Mutex::new(Vec::new());
 /// let pool = poach::ThreadPool::builder().num_threads(1).build()?;
-/// // `install`, so that the pool's one thread runs all tasks: `pool.scope_fifo` would make this thread a second worker.
+/// // `install`, so that the pool's one thread runs all tasks: `run` would make this thread a second worker.
 /// pool.install(|| {
 ///     poach::scope_fifo(|s| {
 ///         for i in 0..5 {

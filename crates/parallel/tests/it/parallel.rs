@@ -137,5 +137,5 @@ fn loops_nest_panic_and_are_interrupted() {
         pool.install(|| par_for(0..ITEMS, |i| assert!(i != ITEMS / 2, "half way")));
     }));
     assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"half way"));
-    assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    assert_eq!(pool.run(|_| poach_runtime::join(|| 1, || 2)), (1, 2));
 }

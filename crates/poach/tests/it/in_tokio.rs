@@ -24,15 +24,15 @@ async fn calls(pool: ThreadPool) {
         if call % 3 == 0 {
             pool.spawn(std::thread::yield_now);
         }
-        assert!(pool.join(is_inside, || ()).0);
-        assert!(pool.scope(|_| is_inside()));
+        assert!(pool.run(|_| poach::join(is_inside, || ())).0);
+        assert!(pool.run(|_| poach::scope(|_| is_inside())));
         assert!(pool.run(|_| is_inside()));
 
         assert_eq!(pool.install(starts_one), 42);
         assert_eq!(pool.spawn_handle(starts_one).await.unwrap(), 42);
         assert_eq!(pool.install(|| poach::join(starts_one, starts_one)), (42, 42));
         // Also from within a region of this thread.
-        assert_eq!(pool.join(|| pool.install(starts_one), || ()).0, 42);
+        assert_eq!(pool.run(|_| poach::join(|| pool.install(starts_one), || ())).0, 42);
         assert!(pool.broadcast(|_| is_inside()).iter().all(|inside| !inside));
     }
 }

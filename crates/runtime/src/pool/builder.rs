@@ -204,7 +204,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// | call, by a thread that is no worker | runs on |
     /// |---|---|
-    /// | [`join`](ThreadPool::join), [`join_context`](ThreadPool::join_context), [`scope`](ThreadPool::scope), [`scope_fifo`](ThreadPool::scope_fifo), [`run`](ThreadPool::run); in the global pool also the functions of these names and the loops (`par_for` and the others) | the calling thread, if fewer than so many others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
+    /// | [`run`](ThreadPool::run); in the global pool also [`join`](crate::join()), [`scope`](crate::scope()) and the loops (`par_for` and the others) | the calling thread, if fewer than so many others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
     /// | [`install`](ThreadPool::install), [`spawn`](ThreadPool::spawn), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) | the pool's own threads, always |
     /// | [`in_place_scope`](ThreadPool::in_place_scope), [`in_place_scope_fifo`](ThreadPool::in_place_scope_fifo) | the calling thread, always; the scope's tasks run on the pool's own threads |
     ///
@@ -236,7 +236,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///     for _ in 0..6 {
     ///         s.spawn(|| {
     ///             let here = thread::current().id();
-    ///             pool.scope(|_| {
+    ///             pool.run(|_| {
     ///                 all_inside.wait();
     ///                 assert_eq!(thread::current().id(), here);
     ///             });
@@ -265,7 +265,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// // This program holds locks across joins, so no other task may run on top of them.
     /// let pool = ThreadPool::builder().waiting(Waiting::Sleep).build()?;
-    /// assert_eq!(pool.join(|| 6, || 7), (6, 7));
+    /// assert_eq!(pool.run(|_| poach::join(|| 6, || 7)), (6, 7));
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn waiting(mut self, waiting: Waiting) -> Self {
@@ -301,7 +301,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// let pool = ThreadPool::builder().num_threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
-    /// // On the pool's one thread: with `pool.scope` this thread would be a second worker.
+    /// // On the pool's one thread: with `pool.run` this thread would be a second worker.
     /// pool.install(|| {
     ///     poach::scope(|s| {
     ///         for i in 0..5 {
@@ -352,7 +352,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///     .wait_for_start(false)
     ///     .build()?;
     /// started.wait(); // `build` would have waited for the handlers, and they wait for this
-    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// assert_eq!(pool.run(|_| poach::join(|| 1, || 2)), (1, 2));
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn wait_for_start(mut self, yes: bool) -> Self {
@@ -534,7 +534,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// ```
     /// # use poach_runtime as poach;
     /// let pool = poach::ThreadPool::builder().num_threads(2).without_barrier().build()?;
-    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// assert_eq!(pool.run(|_| poach::join(|| 1, || 2)), (1, 2));
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     pub fn without_barrier(mut self) -> Self {

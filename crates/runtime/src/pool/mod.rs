@@ -60,7 +60,7 @@ impl ThreadPool {
     /// ```
     /// # use poach_runtime as poach;
     /// let pool = poach::ThreadPool::new()?;
-    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// assert_eq!(pool.run(|_| poach::join(|| 1, || 2)), (1, 2));
     /// # Ok::<(), poach::BuildError>(())
     /// ```
     ///
@@ -90,11 +90,8 @@ impl ThreadPool {
     /// # use poach_runtime as poach;
     /// let pool = poach::ThreadPool::builder().num_threads(2).spares(1).build()?;
     /// let calls: Vec<_> = (0..pool.index_limit()).map(|_| std::sync::Mutex::new(0)).collect();
-    /// pool.scope(|s| {
-    ///     for _ in 0..10 {
-    ///         s.spawn(|_| *calls[poach::current_thread_index().unwrap()].lock().unwrap() += 1);
-    ///     }
-    /// });
+    /// let count = || *calls[poach::current_thread_index().unwrap()].lock().unwrap() += 1;
+    /// pool.install(|| poach::scope(|s| (0..10).for_each(|_| s.spawn(|_| count()))));
     /// assert_eq!(calls.iter().map(|calls| *calls.lock().unwrap()).sum::<i32>(), 10);
     /// # Ok::<(), poach::BuildError>(())
     /// ```
@@ -108,9 +105,9 @@ impl ThreadPool {
     ///
     /// So `f` has the pool's stack size and its threads' thread-local variables, not the caller's.
     /// On one of this pool's own threads this is a plain call. On any other thread `f` is handed
-    /// over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run),
-    /// [`join`](ThreadPool::join), [`scope`](ThreadPool::scope) and the loops stay on the calling
-    /// thread instead, while the pool has a place for it: see [`ThreadPoolBuilder::callers`].
+    /// over, which takes tens of microseconds if all workers sleep. [`run`](ThreadPool::run) stays
+    /// on the calling thread instead, while the pool has a place for it: see
+    /// [`ThreadPoolBuilder::callers`].
     ///
     /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller.
     /// One of them may want a lock that the caller holds. To hold a lock across this call, wait
@@ -127,7 +124,8 @@ impl ThreadPool {
         })
     }
 
-    /// Runs `f` on the calling thread, with a [`Worker`] of this pool, and returns its result.
+    /// Runs `f` on the calling thread, with a [`Worker`] of this pool, and returns its result. As
+    /// inside [`install`](ThreadPool::install), joins, scopes and loops in `f` are this pool's.
     ///
     /// A thread that is no worker works for this pool until `f` returns, if the pool has a [place
     /// for another caller](ThreadPoolBuilder::callers); otherwise it hands `f` over, as
@@ -138,6 +136,8 @@ impl ThreadPool {
     /// # Panics
     ///
     /// With `f`'s payload, if `f` panics.
+    #[doc(alias = "join")]
+    #[doc(alias = "scope")]
     pub fn run<R: Send>(&self, f: impl FnOnce(Worker<'_>) -> R + Send) -> R {
         self.enter(|| crate::worker(f))
     }

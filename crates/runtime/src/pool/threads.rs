@@ -200,7 +200,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///         Ok(())
     ///     })
     ///     .build()?;
-    /// assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    /// assert_eq!(pool.run(|_| poach::join(|| 1, || 2)), (1, 2));
     /// drop(pool);
     /// for thread in threads {
     ///     thread.join().unwrap();

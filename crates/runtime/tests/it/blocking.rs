@@ -83,10 +83,12 @@ fn when_all_are_out_it_just_blocks() {
     let nested = pool.install(|| blocking(|| blocking(|| blocking(|| 3))));
     assert_eq!(nested, 3);
     let depth = AtomicUsize::new(0);
-    pool.scope(|s| {
-        for _ in 0..10 {
-            s.spawn(|_| blocking(|| _ = depth.fetch_add(1, Ordering::SeqCst)));
-        }
+    pool.run(|_| {
+        scope(|s| {
+            for _ in 0..10 {
+                s.spawn(|_| blocking(|| _ = depth.fetch_add(1, Ordering::SeqCst)));
+            }
+        })
     });
     assert_eq!(depth.into_inner(), 10);
 }
@@ -115,25 +117,27 @@ fn interrupts_reach_spares_and_come_to_an_end() {
     let pool = pool(2, 2);
     let (count, interrupts) = (AtomicUsize::new(0), AtomicUsize::new(0));
     for _ in 0..ROUNDS {
-        pool.scope(|s| {
-            for i in 0..8 {
-                let (count, interrupts) = (&count, &interrupts);
-                s.spawn(move |_| {
-                    if i % 2 == 0 {
-                        blocking(thread::yield_now);
-                        count.fetch_add(1, Ordering::SeqCst);
-                    } else {
-                        let still = interrupt(|| {
-                            let before = count.load(Ordering::SeqCst);
-                            join(thread::yield_now, thread::yield_now);
-                            // A worker inside `blocking` is waited for.
-                            count.load(Ordering::SeqCst) == before
-                        });
-                        assert!(still);
-                        interrupts.fetch_add(1, Ordering::SeqCst);
-                    }
-                });
-            }
+        pool.run(|_| {
+            scope(|s| {
+                for i in 0..8 {
+                    let (count, interrupts) = (&count, &interrupts);
+                    s.spawn(move |_| {
+                        if i % 2 == 0 {
+                            blocking(thread::yield_now);
+                            count.fetch_add(1, Ordering::SeqCst);
+                        } else {
+                            let still = interrupt(|| {
+                                let before = count.load(Ordering::SeqCst);
+                                join(thread::yield_now, thread::yield_now);
+                                // A worker inside `blocking` is waited for.
+                                count.load(Ordering::SeqCst) == before
+                            });
+                            assert!(still);
+                            interrupts.fetch_add(1, Ordering::SeqCst);
+                        }
+                    });
+                }
+            })
         });
     }
     assert_eq!((count.into_inner(), interrupts.into_inner()), (ROUNDS * 4, ROUNDS * 4));

@@ -110,13 +110,15 @@ fn a_scope_spawns_to_every_worker() {
     for threads in [1, 3] {
         let pool = pool(threads);
         let seen: Vec<_> = (0..threads).map(|_| AtomicUsize::new(0)).collect();
-        pool.scope(|s| {
-            s.spawn_broadcast(|s, context| {
-                seen[context.index()].fetch_add(1, Ordering::SeqCst);
-                let index = context.index();
-                let seen = &seen;
-                s.spawn(move |_| _ = seen[index].fetch_add(10, Ordering::SeqCst));
-            });
+        pool.run(|_| {
+            scope(|s| {
+                s.spawn_broadcast(|s, context| {
+                    seen[context.index()].fetch_add(1, Ordering::SeqCst);
+                    let index = context.index();
+                    let seen = &seen;
+                    s.spawn(move |_| _ = seen[index].fetch_add(10, Ordering::SeqCst));
+                });
+            })
         });
         pool.in_place_scope_fifo(|s| {
             s.spawn_broadcast(|_, context| {

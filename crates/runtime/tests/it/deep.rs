@@ -156,10 +156,12 @@ fn tasks_that_each_yield_or_open_a_scope() {
 fn a_guest_whose_tasks_each_wait_for_a_handle() {
     alone("a_guest_whose_tasks_each_wait_for_a_handle", || {
         let pool = pool(1);
-        pool.scope(|s| {
-            for i in 0..TASKS {
-                s.spawn(move |_| assert_eq!(spawn_handle(move || i).join().unwrap(), i));
-            }
+        pool.run(|_| {
+            scope(|s| {
+                for i in 0..TASKS {
+                    s.spawn(move |_| assert_eq!(spawn_handle(move || i).join().unwrap(), i));
+                }
+            })
         });
     });
 }

@@ -50,13 +50,16 @@ fn one_worker_takes_what_a_caller_leaves_that_blocks() {
     for _ in 0..if cfg!(miri) { 2 } else { 100 } {
         let (send, received) = std::sync::mpsc::channel();
         let caller = std::thread::current().id();
-        let there = pool.scope(move |s| {
-            let other = send.clone();
-            let spawn_other = || s.spawn(move |_| other.send(std::thread::current().id()).unwrap());
-            s.spawn(move |_| send.send(std::thread::current().id()).unwrap());
-            poach_runtime::blocking(|| {
-                spawn_other();
-                [received.recv().unwrap(), received.recv().unwrap()]
+        let there = pool.run(|_| {
+            scope(move |s| {
+                let other = send.clone();
+                let spawn_other =
+                    || s.spawn(move |_| other.send(std::thread::current().id()).unwrap());
+                s.spawn(move |_| send.send(std::thread::current().id()).unwrap());
+                poach_runtime::blocking(|| {
+                    spawn_other();
+                    [received.recv().unwrap(), received.recv().unwrap()]
+                })
             })
         });
         assert!(there.iter().all(|&thread| thread != caller));
@@ -112,18 +115,20 @@ fn scopes_keep_their_queues_apart() {
 fn every_task_runs_once_when_there_are_thieves() {
     for threads in [2, 3] {
         let counts: Vec<_> = (0..TASKS * 3).map(|_| AtomicUsize::new(0)).collect();
-        pool(threads).scope_fifo(|s| {
-            for i in 0..TASKS {
-                let counts = &counts;
-                s.spawn_fifo(move |s| {
-                    counts[i * 3].fetch_add(1, Ordering::Relaxed);
-                    for j in 1..3 {
-                        s.spawn_fifo(move |_| {
-                            counts[i * 3 + j].fetch_add(1, Ordering::Relaxed);
-                        });
-                    }
-                });
-            }
+        pool(threads).run(|_| {
+            scope_fifo(|s| {
+                for i in 0..TASKS {
+                    let counts = &counts;
+                    s.spawn_fifo(move |s| {
+                        counts[i * 3].fetch_add(1, Ordering::Relaxed);
+                        for j in 1..3 {
+                            s.spawn_fifo(move |_| {
+                                counts[i * 3 + j].fetch_add(1, Ordering::Relaxed);
+                            });
+                        }
+                    });
+                }
+            })
         });
         assert!(counts.into_iter().all(|count| count.into_inner() == 1));
     }
@@ -176,14 +181,16 @@ fn a_panic_arrives_when_all_have_ended() {
     for threads in [1, 2] {
         let ended = AtomicUsize::new(0);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool(threads).scope_fifo(|s| {
-                for i in 0..10 {
-                    let ended = &ended;
-                    s.spawn_fifo(move |_| {
-                        assert!(i != 3, "third");
-                        ended.fetch_add(1, Ordering::SeqCst);
-                    });
-                }
+            pool(threads).run(|_| {
+                scope_fifo(|s| {
+                    for i in 0..10 {
+                        let ended = &ended;
+                        s.spawn_fifo(move |_| {
+                            assert!(i != 3, "third");
+                            ended.fetch_add(1, Ordering::SeqCst);
+                        });
+                    }
+                })
             });
         }));
         assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"third"));
@@ -195,17 +202,19 @@ fn a_panic_arrives_when_all_have_ended() {
 fn other_pools_and_threads_spawn_into_a_fifo_scope() {
     let (a, b) = (pool(2), pool(1));
     let count = AtomicUsize::new(0);
-    a.scope_fifo(|s| {
-        let count = &count;
-        let add = || {
-            assert!(a.current_thread_index().is_some(), "on a thread of another pool");
-            count.fetch_add(1, Ordering::SeqCst);
-        };
-        b.install(|| s.spawn_fifo(move |_| add()));
-        std::thread::scope(|threads| {
-            threads.spawn(|| s.spawn_fifo(move |_| add()));
-        });
-        join(|| s.spawn_fifo(move |_| add()), || scope(|t| t.spawn(move |_| add())));
+    a.run(|_| {
+        scope_fifo(|s| {
+            let count = &count;
+            let add = || {
+                assert!(a.current_thread_index().is_some(), "on a thread of another pool");
+                count.fetch_add(1, Ordering::SeqCst);
+            };
+            b.install(|| s.spawn_fifo(move |_| add()));
+            std::thread::scope(|threads| {
+                threads.spawn(|| s.spawn_fifo(move |_| add()));
+            });
+            join(|| s.spawn_fifo(move |_| add()), || scope(|t| t.spawn(move |_| add())));
+        })
     });
     assert_eq!(count.into_inner(), 4);
 }

@@ -31,7 +31,7 @@ fn pool(threads: usize) -> ThreadPool {
 fn is_whole(pool: &ThreadPool) {
     let all: Vec<usize> = (0..pool.threads()).collect();
     assert_eq!(pool.broadcast(|context| context.index()), all);
-    assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    assert_eq!(pool.run(|_| poach_runtime::join(|| 1, || 2)), (1, 2));
 }
 
 /// A panic handler that counts its calls, and drops what was thrown.
@@ -63,17 +63,19 @@ fn a_scope_outlives_its_tasks_whatever_they_panic_with() {
             let pool = pool(threads);
             let ended = AtomicUsize::new(0);
             ends_with_a_bomb(|| {
-                pool.scope(|s| {
-                    for task in 0..20 {
-                        let ended = &ended;
-                        s.spawn(move |_| {
-                            thread::yield_now();
-                            ended.fetch_add(1, Ordering::SeqCst);
-                            if task % 2 == 0 {
-                                panic_any(Bomb);
-                            }
-                        });
-                    }
+                pool.run(|_| {
+                    scope(|s| {
+                        for task in 0..20 {
+                            let ended = &ended;
+                            s.spawn(move |_| {
+                                thread::yield_now();
+                                ended.fetch_add(1, Ordering::SeqCst);
+                                if task % 2 == 0 {
+                                    panic_any(Bomb);
+                                }
+                            });
+                        }
+                    })
                 });
             });
             assert_eq!(ended.load(Ordering::SeqCst), 20);
@@ -137,16 +139,20 @@ fn of_a_scope_the_bodys_panic_arrives_and_what_nobody_takes_is_dropped() {
     alone("of_a_scope_the_bodys_panic_arrives_and_what_nobody_takes_is_dropped", || {
         let pool = pool(2);
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.scope(|s| {
-                s.spawn(|_| panic_any(Bomb));
-                panic_any("the body");
+            pool.run(|_| {
+                scope(|s| {
+                    s.spawn(|_| panic_any(Bomb));
+                    panic_any("the body");
+                })
             });
         }));
         assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "the body");
         let result = catch_unwind(AssertUnwindSafe(|| {
-            mem::forget(pool.scope(|s| {
-                s.spawn(|_| panic_any("a task"));
-                Bomb
+            mem::forget(pool.run(|_| {
+                scope(|s| {
+                    s.spawn(|_| panic_any("a task"));
+                    Bomb
+                })
             }));
         }));
         assert_eq!(*result.unwrap_err().downcast::<&str>().unwrap(), "a task");
@@ -367,11 +373,11 @@ fn both_halves_of_a_join_may_panic_or_leave_what_panics() {
                     thread::yield_now();
                     panic_any(Bomb)
                 };
-                ends_with_a_bomb(|| pool.join(first, || panic_any(Bomb)));
-                ends_with_a_bomb(|| pool.join(first, || Bomb));
-                ends_with_a_bomb(|| pool.join(|| Bomb, || panic_any(Bomb)));
+                ends_with_a_bomb(|| pool.run(|_| poach_runtime::join(first, || panic_any(Bomb))));
+                ends_with_a_bomb(|| pool.run(|_| poach_runtime::join(first, || Bomb)));
+                ends_with_a_bomb(|| pool.run(|_| poach_runtime::join(|| Bomb, || panic_any(Bomb))));
                 let bomb = Bomb;
-                ends_with_a_bomb(|| pool.join(first, move || drop(bomb)));
+                ends_with_a_bomb(|| pool.run(|_| poach_runtime::join(first, move || drop(bomb))));
             }
             is_whole(&pool);
         }

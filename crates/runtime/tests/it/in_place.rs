@@ -118,5 +118,5 @@ fn panics_of_body_and_tasks_wait_for_the_others() {
         assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&expected));
         assert_eq!(ended.into_inner(), 1);
     }
-    assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    assert_eq!(pool.run(|_| poach_runtime::join(|| 1, || 2)), (1, 2));
 }

@@ -158,10 +158,12 @@ fn interrupts_take_turns_and_nest() {
         });
     };
     for _ in 0..ROUNDS {
-        pool.scope(|s| {
-            for _ in 0..4 {
-                s.spawn(|_| once());
-            }
+        pool.run(|_| {
+            scope(|s| {
+                for _ in 0..4 {
+                    s.spawn(|_| once());
+                }
+            })
         });
     }
     assert_eq!(total.into_inner(), ROUNDS * 4);
@@ -216,7 +218,7 @@ fn a_panic_inside_resumes_everybody_and_arrives() {
     let pool = pool(2);
     for _ in 0..3 {
         let result = catch_unwind(AssertUnwindSafe(|| {
-            pool.join(|| interrupt(|| -> () { panic!("inside") }), || fib(8))
+            pool.run(|_| join(|| interrupt(|| -> () { panic!("inside") }), || fib(8)))
         }));
         assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"inside"));
         assert_eq!(pool.install(|| fib(8)), 21);
@@ -250,13 +252,15 @@ fn it_comes_between_two_tasks_of_a_scope() {
             }
             pool.interrupt(|| ran.load(Ordering::SeqCst))
         });
-        pool.scope(|s| {
-            for _ in 0..TASKS {
-                s.spawn(|_| {
-                    thread::sleep(LONG);
-                    ran.fetch_add(1, Ordering::SeqCst);
-                });
-            }
+        pool.run(|_| {
+            scope(|s| {
+                for _ in 0..TASKS {
+                    s.spawn(|_| {
+                        thread::sleep(LONG);
+                        ran.fetch_add(1, Ordering::SeqCst);
+                    });
+                }
+            })
         });
         interrupter.join().unwrap()
     });
@@ -326,8 +330,12 @@ fn a_method_of_the_pool_means_the_frame() {
             assert_eq!(pool.broadcast(|context| context.index()), [0, 1]);
             assert_eq!(pool.install(|| join(|| 7, || 8)), (7, 8));
             let sum = AtomicUsize::new(0);
-            pool.scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
-            pool.scope_fifo(|s| s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
+            pool.run(|_| scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst))));
+            pool.run(|_| {
+                poach_runtime::scope_fifo(|s| {
+                    s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst))
+                })
+            });
             pool.in_place_scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
             pool.in_place_scope_fifo(|s| s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
             assert_eq!(sum.into_inner(), 4);

@@ -9,6 +9,6 @@ use poach_runtime::ThreadPool;
 fn a_recording_that_is_forgotten_goes_on() {
     let pool = ThreadPool::builder().num_threads(2).build().unwrap();
     std::mem::forget(pool.record(10).unwrap());
-    assert_eq!(pool.join(|| 1, || 2), (1, 2));
+    assert_eq!(pool.run(|_| poach_runtime::join(|| 1, || 2)), (1, 2));
     assert!(pool.record(10).is_err(), "the one before was forgotten");
 }

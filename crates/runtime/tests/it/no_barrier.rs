@@ -199,16 +199,18 @@ fn the_worker_runs_what_a_caller_spawns_within() {
         let pool = ThreadPool::builder().num_threads(1).build().unwrap();
         for _ in 0..ROUNDS {
             let (send, receive) = mpsc::channel();
-            pool.scope(move |s| {
-                blocking(|| {
-                    for _ in 0..TASKS {
-                        let send = send.clone();
-                        s.spawn(move |_| send.send(()).unwrap());
-                    }
-                    (0..TASKS).for_each(|_| receive.recv().unwrap());
-                });
-                let meeting = Barrier::new(2);
-                join(|| blocking(|| meeting.wait()), || meeting.wait());
+            pool.run(|_| {
+                scope(move |s| {
+                    blocking(|| {
+                        for _ in 0..TASKS {
+                            let send = send.clone();
+                            s.spawn(move |_| send.send(()).unwrap());
+                        }
+                        (0..TASKS).for_each(|_| receive.recv().unwrap());
+                    });
+                    let meeting = Barrier::new(2);
+                    join(|| blocking(|| meeting.wait()), || meeting.wait());
+                })
             });
         }
     });

@@ -47,15 +47,17 @@ fn what_is_installed_or_spawned_has_the_pools_thread_locals() {
         assert_ne!(pool.install(|| OWN.get()), 0);
         assert_ne!(pool.spawn_handle(|| OWN.get()).join().unwrap(), 0);
         // From within a region of the caller's, too.
-        let nested = pool.join(
-            || {
-                (
-                    pool.install(|| OWN.get()),
-                    poach_runtime::spawn_handle(|| OWN.get()).join().unwrap(),
-                )
-            },
-            || (),
-        );
+        let nested = pool.run(|_| {
+            join(
+                || {
+                    (
+                        pool.install(|| OWN.get()),
+                        poach_runtime::spawn_handle(|| OWN.get()).join().unwrap(),
+                    )
+                },
+                || (),
+            )
+        });
         assert!(nested.0.0 != 0 && nested.0.1 != 0, "{nested:?}");
     });
 }
@@ -65,10 +67,13 @@ fn the_body_of_a_region_runs_on_the_thread_that_calls_it() {
     let pool = pool(2);
     let here = thread::current().id();
     in_all_states(&pool, || {
-        assert_eq!(pool.join(|| thread::current().id(), || ()).0, here);
-        assert_eq!(pool.join_context(|_| thread::current().id(), |_| ()).0, here);
-        assert_eq!(pool.scope(|_| thread::current().id()), here);
-        assert_eq!(pool.scope_fifo(|_| thread::current().id()), here);
+        assert_eq!(pool.run(|_| join(|| thread::current().id(), || ())).0, here);
+        assert_eq!(
+            pool.run(|_| poach_runtime::join_context(|_| thread::current().id(), |_| ())).0,
+            here
+        );
+        assert_eq!(pool.run(|_| poach_runtime::scope(|_| thread::current().id())), here);
+        assert_eq!(pool.run(|_| poach_runtime::scope_fifo(|_| thread::current().id())), here);
         assert_eq!(pool.run(|_| thread::current().id()), here);
     });
 }
@@ -78,7 +83,7 @@ fn a_runtime_that_its_thread_is_inside_of_is_not_entered_by_what_is_installed() 
     let pool = pool(2);
     INSIDE.set(true);
     in_all_states(&pool, || {
-        assert!(pool.join(|| INSIDE.get(), || ()).0);
+        assert!(pool.run(|_| join(|| INSIDE.get(), || ())).0);
         assert!(!pool.install(|| INSIDE.get()));
     });
     INSIDE.set(false);
@@ -89,7 +94,8 @@ fn a_broadcast_reaches_every_thread_of_the_pool_and_no_other() {
     let pool = pool(3);
     in_all_states(&pool, || assert_eq!(pool.broadcast(|_| OWN.get()), [1, 2, 3]));
     // While callers work for the pool, and from one of them.
-    let answers = pool.join(|| pool.broadcast(|context| (context.index() + 1, OWN.get())), || ());
+    let answers =
+        pool.run(|_| join(|| pool.broadcast(|context| (context.index() + 1, OWN.get())), || ()));
     assert_eq!(answers.0, [(1, 1), (2, 2), (3, 3)]);
 }
 
@@ -113,15 +119,17 @@ fn a_builder_that_says_so_has_everything_on_the_pools_threads() {
     let builder = ThreadPool::builder().num_threads(2).callers_work(false);
     let pool = builder.on_start(|index| OWN.set(index + 1)).build().unwrap();
     in_all_states(&pool, || {
-        assert_ne!(pool.join(|| OWN.get(), || ()).0, 0);
-        assert_ne!(pool.scope(|_| OWN.get()), 0);
+        assert_ne!(pool.run(|_| join(|| OWN.get(), || ())).0, 0);
+        assert_ne!(pool.run(|_| poach_runtime::scope(|_| OWN.get())), 0);
         assert_ne!(pool.run(|_| OWN.get()), 0);
     });
 }
 
 #[test]
 fn halves_that_are_handed_over_have_migrated() {
-    let migrated = |pool: &ThreadPool| pool.join_context(|a| a.migrated(), |b| b.migrated());
+    let migrated = |pool: &ThreadPool| {
+        poach_runtime::join_context_or(|| pool, |a| a.migrated(), |b| b.migrated())
+    };
     let build = |callers| ThreadPool::builder().num_threads(1).callers(callers).build().unwrap();
     assert_eq!(migrated(&build(0)), (true, true));
     assert_eq!(migrated(&build(1)), (false, false));
@@ -145,7 +153,7 @@ fn more_callers_than_there_are_places_are_handed_over() {
                     barrier.wait();
                     (thread::current().id() == here, current_thread_index().unwrap())
                 };
-                send.send(pool.join(body, || ()).0).unwrap();
+                send.send(pool.run(|_| join(body, || ())).0).unwrap();
             })
         })
         .collect();
@@ -184,10 +192,10 @@ fn astray(builder: ThreadPoolBuilder<'_>) -> (usize, usize) {
                 together.wait();
                 for round in 0..EACH {
                     match round % 4 {
-                        0 => _ = pool.join(body, || ()),
-                        1 => pool.scope(|_| body()),
+                        0 => _ = pool.run(|_| join(body, || ())),
+                        1 => pool.run(|_| poach_runtime::scope(|_| body())),
                         2 => pool.run(|_| body()),
-                        _ => _ = pool.join_context(|_| body(), |_| ()),
+                        _ => _ = pool.run(|_| poach_runtime::join_context(|_| body(), |_| ())),
                     }
                 }
             });
@@ -228,16 +236,18 @@ fn a_guest_waits_for_what_was_stolen_and_its_tasks_are_helped_with() {
                 thread::yield_now();
             }
         };
-        let ids: (ThreadId, ThreadId) = pool.join(
-            || {
-                wait();
-                thread::current().id()
-            },
-            || {
-                begun.store(true, Ordering::Relaxed);
-                thread::current().id()
-            },
-        );
+        let ids: (ThreadId, ThreadId) = pool.run(|_| {
+            join(
+                || {
+                    wait();
+                    thread::current().id()
+                },
+                || {
+                    begun.store(true, Ordering::Relaxed);
+                    thread::current().id()
+                },
+            )
+        });
         assert_ne!(ids.0, ids.1);
     }
 }
@@ -246,12 +256,12 @@ fn a_guest_waits_for_what_was_stolen_and_its_tasks_are_helped_with() {
 fn a_panic_in_a_region_of_the_callers_leaves_the_place() {
     let pool = pool(1);
     for _ in 0..10 {
-        let body = || pool.join(|| panic!("body"), || ());
+        let body = || pool.run(|_| join(|| panic!("body"), || ()));
         let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(body)).unwrap_err();
         assert_eq!(payload.downcast_ref(), Some(&"body"));
     }
     let here = thread::current().id();
-    assert_eq!(pool.join(|| thread::current().id(), || ()).0, here);
+    assert_eq!(pool.run(|_| join(|| thread::current().id(), || ())).0, here);
 }
 
 #[test]
@@ -314,25 +324,28 @@ fn a_caller_that_waits_runs_no_task_that_others_have_spawned() {
     for _ in 0..if cfg!(miri) { 2 } else { 50 } {
         let (tell, begun) = mpsc::channel();
         let (release, hold) = mpsc::channel::<()>();
-        let others = pool.scope(move |s| {
-            let spawn_one = || {
-                s.spawn(move |_| {
-                    tell.send(()).unwrap();
-                    _ = hold.recv();
-                });
-            };
-            let other =
-                || thread::scope(|t| t.spawn(|| pool.spawn_handle(|| OWN.get())).join().unwrap());
-            poach_runtime::blocking(|| {
-                spawn_one();
-                begun.recv().unwrap();
-                let others: Vec<_> = (0..4).map(|_| other()).collect();
-                thread::spawn(move || {
-                    // While the caller waits, mostly.
-                    (0..100).for_each(|_| thread::yield_now());
-                    drop(release);
-                });
-                others
+        let others = pool.run(|_| {
+            poach_runtime::scope(move |s| {
+                let spawn_one = || {
+                    s.spawn(move |_| {
+                        tell.send(()).unwrap();
+                        _ = hold.recv();
+                    });
+                };
+                let other = || {
+                    thread::scope(|t| t.spawn(|| pool.spawn_handle(|| OWN.get())).join().unwrap())
+                };
+                poach_runtime::blocking(|| {
+                    spawn_one();
+                    begun.recv().unwrap();
+                    let others: Vec<_> = (0..4).map(|_| other()).collect();
+                    thread::spawn(move || {
+                        // While the caller waits, mostly.
+                        (0..100).for_each(|_| thread::yield_now());
+                        drop(release);
+                    });
+                    others
+                })
             })
         });
         let on_the_caller = |own| own == 0;
@@ -351,13 +364,15 @@ fn a_caller_that_yields_runs_its_own_tasks_and_no_others() {
     });
     begun.recv().unwrap();
     let other = pool.spawn_handle(|| OWN.get());
-    pool.scope(|s| {
-        let here = thread::current().id();
-        for yields in [yield_now, yield_local] {
-            assert_eq!(yields(), Some(Yield::Idle));
-            s.spawn(move |_| assert_eq!(thread::current().id(), here));
-            assert_eq!(yields(), Some(Yield::Executed));
-        }
+    pool.run(|_| {
+        poach_runtime::scope(|s| {
+            let here = thread::current().id();
+            for yields in [yield_now, yield_local] {
+                assert_eq!(yields(), Some(Yield::Idle));
+                s.spawn(move |_| assert_eq!(thread::current().id(), here));
+                assert_eq!(yields(), Some(Yield::Executed));
+            }
+        })
     });
     drop(release);
     busy.join().unwrap();
@@ -378,7 +393,7 @@ fn a_wait_begins_no_task_on_a_caller_or_in_another_pool() {
         let in_other = || other.spawn_handle(|| thread::current().id()).join().unwrap();
         let (here, there) = pool.install(|| (thread::current().id(), in_other()));
         assert_ne!(here, there);
-        assert!(pool.install(|| spawn_handle().join().unwrap()).is_some());
+        assert!(pool.install(|| spawn().join().unwrap()).is_some());
     }
 }
 
@@ -392,15 +407,17 @@ fn a_half_that_is_stolen_from_a_caller_has_migrated() {
             }
         });
     };
-    let halves = pool.join_context(
-        |a| {
-            until_begun();
-            a.migrated()
-        },
-        |b| {
-            begun.store(true, Ordering::Relaxed);
-            b.migrated()
-        },
-    );
+    let halves = pool.run(|_| {
+        poach_runtime::join_context(
+            |a| {
+                until_begun();
+                a.migrated()
+            },
+            |b| {
+                begun.store(true, Ordering::Relaxed);
+                b.migrated()
+            },
+        )
+    });
     assert_eq!(halves, (false, true));
 }

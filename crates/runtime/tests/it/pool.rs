@@ -331,15 +331,19 @@ fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
         let all = Mutex::new(Vec::new());
         let tell = || all.lock().unwrap().push(here());
         let bodies = [
-            pool.scope(|s| {
-                s.spawn(|_| tell());
-                s.spawn_broadcast(|_, _| tell());
-                here()
+            pool.run(|_| {
+                scope(|s| {
+                    s.spawn(|_| tell());
+                    s.spawn_broadcast(|_, _| tell());
+                    here()
+                })
             }),
-            pool.scope_fifo(|s| {
-                s.spawn_fifo(|_| tell());
-                s.spawn_broadcast(|_, _| tell());
-                here()
+            pool.run(|_| {
+                scope_fifo(|s| {
+                    s.spawn_fifo(|_| tell());
+                    s.spawn_broadcast(|_, _| tell());
+                    here()
+                })
             }),
             pool.in_place_scope(|s| {
                 s.spawn(|_| tell());
@@ -356,8 +360,8 @@ fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
         assert_eq!(all.into_inner().unwrap(), vec!["own"; 12]);
         assert_eq!(pool.install(here), own);
         assert_eq!(pool.run(|_| here()), own);
-        assert_eq!(pool.join(here, here), (own.clone(), own.clone()));
-        assert_eq!(pool.join_context(|_| here(), |_| here()), (own.clone(), own.clone()));
+        assert_eq!(pool.run(|_| join(here, here)), (own.clone(), own.clone()));
+        assert_eq!(pool.run(|_| join_context(|_| here(), |_| here())), (own.clone(), own.clone()));
         assert_eq!(pool.broadcast(|_| here()), [own.as_str(); 2]);
         assert_eq!(pool.interrupt(|| (here(), current_num_threads())), (own.clone(), 2));
         assert_eq!(pool.spawn_handle(here).join().unwrap(), own);
@@ -369,7 +373,6 @@ fn a_method_acts_on_its_pool_whatever_thread_calls_it() {
         pool.task().in_order().spawn(move || two.send(here()).unwrap());
         pool.spawn_broadcast(move |_| send.send(here()).unwrap());
         assert_eq!(receive.iter().collect::<Vec<_>>(), ["own"; 4]);
-        assert_eq!((pool.yield_now(), pool.yield_local()), (None, None));
         assert_eq!(pool.current_thread_index(), None);
     };
     call();

@@ -77,18 +77,22 @@ fn a_scope_may_be_used_from_scopes_pools_and_threads_inside_of_it() {
     alone("a_scope_may_be_used_from_scopes_pools_and_threads_inside_of_it", || {
         let (a, b) = (pool(2), pool(2));
         let count = AtomicUsize::new(0);
-        a.scope(|s| {
-            into(s, &count);
-            poach_runtime::scope(|_| into(s, &count));
-            poach_runtime::interrupt(|| into(s, &count));
-            b.install(|| into(s, &count));
-            b.scope(|inner| {
-                inner.spawn(|_| into(s, &count));
-                into(inner, &count);
-            });
-            b.in_place_scope_fifo(|inner| inner.spawn_fifo(|_| into(s, &count)));
-            thread::scope(|t| _ = t.spawn(|| into(s, &count)));
-            poach_runtime::blocking(|| into(s, &count));
+        a.run(|_| {
+            poach_runtime::scope(|s| {
+                into(s, &count);
+                poach_runtime::scope(|_| into(s, &count));
+                poach_runtime::interrupt(|| into(s, &count));
+                b.install(|| into(s, &count));
+                b.run(|_| {
+                    poach_runtime::scope(|inner| {
+                        inner.spawn(|_| into(s, &count));
+                        into(inner, &count);
+                    })
+                });
+                b.in_place_scope_fifo(|inner| inner.spawn_fifo(|_| into(s, &count)));
+                thread::scope(|t| _ = t.spawn(|| into(s, &count)));
+                poach_runtime::blocking(|| into(s, &count));
+            })
         });
         assert_eq!(count.into_inner(), 18);
     });
@@ -101,17 +105,19 @@ fn panics_at_every_depth_leave_all_pools_whole() {
         let ended = AtomicUsize::new(0);
         for round in 0..if cfg!(miri) { 2 } else { 100 } {
             let panics = catch_unwind(AssertUnwindSafe(|| {
-                a.scope(|s| {
-                    s.spawn(|_| b.install(|| panic_any(1)));
-                    s.spawn(|_| {
-                        poach_runtime::join(
-                            || panic_any(2),
-                            || ended.fetch_add(1, Ordering::SeqCst),
-                        );
-                    });
-                    s.spawn(|_| poach_runtime::interrupt(|| panic_any(3)));
-                    s.spawn_broadcast(|_, context| panic_any(context.index()));
-                    b.broadcast(|_| panic_any(4));
+                a.run(|_| {
+                    poach_runtime::scope(|s| {
+                        s.spawn(|_| b.install(|| panic_any(1)));
+                        s.spawn(|_| {
+                            poach_runtime::join(
+                                || panic_any(2),
+                                || ended.fetch_add(1, Ordering::SeqCst),
+                            );
+                        });
+                        s.spawn(|_| poach_runtime::interrupt(|| panic_any(3)));
+                        s.spawn_broadcast(|_, context| panic_any(context.index()));
+                        b.broadcast(|_| panic_any(4));
+                    })
                 });
             }));
             assert_eq!(*panics.unwrap_err().downcast::<i32>().unwrap(), 4);
@@ -210,7 +216,9 @@ fn a_thread_that_ends_may_call_the_pool_from_its_destructors() {
     struct AtTheEnd(mpsc::Sender<u32>, Arc<ThreadPool>);
     impl Drop for AtTheEnd {
         fn drop(&mut self) {
-            self.0.send(self.1.join(|| 20, || 22).0 + self.1.install(|| 22)).unwrap();
+            self.0
+                .send(self.1.run(|_| poach_runtime::join(|| 20, || 22)).0 + self.1.install(|| 22))
+                .unwrap();
         }
     }
     thread_local!(static LAST: RefCell<Option<AtTheEnd>> = const { RefCell::new(None) });

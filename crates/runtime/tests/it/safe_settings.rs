@@ -17,17 +17,19 @@ use crate::alone::alone;
 /// Forks, tasks and a broadcast; afterwards all workers are there.
 fn works(pool: &ThreadPool) {
     let tasks = AtomicUsize::new(0);
-    let (left, right) = pool.join(
-        || poach_runtime::join(|| 1, || 2),
-        || {
-            poach_runtime::scope(|s| {
-                for _ in 0..10 {
-                    s.spawn(|_| _ = tasks.fetch_add(1, Ordering::SeqCst));
-                }
-            });
-            3
-        },
-    );
+    let (left, right) = pool.run(|_| {
+        poach_runtime::join(
+            || poach_runtime::join(|| 1, || 2),
+            || {
+                poach_runtime::scope(|s| {
+                    for _ in 0..10 {
+                        s.spawn(|_| _ = tasks.fetch_add(1, Ordering::SeqCst));
+                    }
+                });
+                3
+            },
+        )
+    });
     assert_eq!((left, right, tasks.into_inner()), ((1, 2), 3, 10));
     assert!(pool.broadcast(|context| context.index()).into_iter().eq(0..pool.threads()));
 }
@@ -71,9 +73,10 @@ fn settings_of_any_value() {
             assert!(!made_or_refused(some().task_stack(forks)));
         }
         let narrow = some().task_stack(1).build().unwrap();
-        let two_deep = || narrow.join(|| poach_runtime::join(|| 1, || 2), || 3);
+        let two_deep =
+            || narrow.run(|_| poach_runtime::join(|| poach_runtime::join(|| 1, || 2), || 3));
         assert!(catch_unwind(AssertUnwindSafe(two_deep)).is_err());
-        assert_eq!(narrow.join(|| 1, || 2), (1, 2));
+        assert_eq!(narrow.run(|_| poach_runtime::join(|| 1, || 2)), (1, 2));
         // Miri gives every thread the stack that it wants, and knows no processors.
         assert!(cfg!(miri) || !made_or_refused(some().stack_size(usize::MAX)));
         for nesting in [0, usize::MAX] {

@@ -29,12 +29,14 @@ fn scoped_handles_return_results_of_tasks_that_borrow() {
     for threads in [1, 3] {
         let pool = pool(threads);
         let numbers: Vec<u64> = (0..100).collect();
-        let sum = pool.scope(|s| {
-            let handles: Vec<_> = numbers
-                .chunks(7)
-                .map(|chunk| s.spawn_handle(move || chunk.iter().sum::<u64>()))
-                .collect();
-            handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>()
+        let sum = pool.run(|_| {
+            poach_runtime::scope(|s| {
+                let handles: Vec<_> = numbers
+                    .chunks(7)
+                    .map(|chunk| s.spawn_handle(move || chunk.iter().sum::<u64>()))
+                    .collect();
+                handles.into_iter().map(|handle| handle.join().unwrap()).sum::<u64>()
+            })
         });
         assert_eq!(sum, 4950);
         // From outside, and with a handle that leaves the scope.
@@ -49,9 +51,11 @@ fn scoped_handles_return_results_of_tasks_that_borrow() {
 #[test]
 fn a_scoped_handle_has_the_panic_and_without_it_the_scope_has() {
     let pool = pool(1);
-    let error = pool.scope(|s| s.spawn_handle(|| panic!("heard")).join().unwrap_err());
+    let error = pool
+        .run(|_| poach_runtime::scope(|s| s.spawn_handle(|| panic!("heard")).join().unwrap_err()));
     assert_eq!(*error.into_panic().downcast::<&str>().unwrap(), "heard");
-    let unheard = || pool.scope(|s| drop(s.spawn_handle(|| panic!("unheard"))));
+    let unheard =
+        || pool.run(|_| poach_runtime::scope(|s| drop(s.spawn_handle(|| panic!("unheard")))));
     let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(unheard)).unwrap_err();
     assert_eq!(*payload.downcast::<&str>().unwrap(), "unheard");
 }
@@ -60,12 +64,14 @@ fn a_scoped_handle_has_the_panic_and_without_it_the_scope_has() {
 fn a_wait_that_takes_nothing_runs_what_it_waits_for_and_the_scope_waits_for_that() {
     let pool = ThreadPool::builder().num_threads(1).waiting(Waiting::Sleep).build().unwrap();
     let ran = AtomicUsize::new(0);
-    let sum = pool.scope(|s| {
-        s.spawn(|s| {
-            let handle = s.spawn_handle(|| ran.fetch_add(1, Ordering::SeqCst));
-            assert_eq!(handle.join().unwrap(), 0);
-        });
-        s.spawn_handle(|| 6 * 7).join().unwrap()
+    let sum = pool.run(|_| {
+        poach_runtime::scope(|s| {
+            s.spawn(|s| {
+                let handle = s.spawn_handle(|| ran.fetch_add(1, Ordering::SeqCst));
+                assert_eq!(handle.join().unwrap(), 0);
+            });
+            s.spawn_handle(|| 6 * 7).join().unwrap()
+        })
     });
     assert_eq!((sum, ran.into_inner()), (42, 1));
 }
@@ -115,9 +121,11 @@ fn a_token_stops_what_asks_it_and_what_has_not_started() {
     let (child, other) = (parent.child_token(), parent.child_token());
     child.cancel();
     assert!(child.is_cancelled() && !parent.is_cancelled() && !other.is_cancelled());
-    pool(2).scope(|s| {
-        s.spawn_unless(&child, |_, _| _ = started.fetch_add(1, Ordering::SeqCst));
-        s.spawn_unless(&other, |_, _| _ = started.fetch_add(10, Ordering::SeqCst));
+    pool(2).run(|_| {
+        poach_runtime::scope(|s| {
+            s.spawn_unless(&child, |_, _| _ = started.fetch_add(1, Ordering::SeqCst));
+            s.spawn_unless(&other, |_, _| _ = started.fetch_add(10, Ordering::SeqCst));
+        })
     });
     assert_eq!(started.into_inner(), 10);
     parent.cancel();

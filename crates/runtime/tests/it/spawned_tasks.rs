@@ -36,12 +36,14 @@ fn tasks_of_a_scope_begin_though_its_body_waits_for_them() {
     for round in 0..ROUNDS {
         let tasks = [2, 3, 8, 100][round % 4];
         let begun = AtomicUsize::new(0);
-        pool.scope(|s| {
-            for _ in 0..tasks {
-                s.spawn(|_| _ = begun.fetch_add(1, Ordering::SeqCst));
-            }
-            let all = wait_for(|| begun.load(Ordering::SeqCst) == tasks);
-            assert!(all, "{} of {tasks} tasks have begun", begun.load(Ordering::SeqCst));
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                for _ in 0..tasks {
+                    s.spawn(|_| _ = begun.fetch_add(1, Ordering::SeqCst));
+                }
+                let all = wait_for(|| begun.load(Ordering::SeqCst) == tasks);
+                assert!(all, "{} of {tasks} tasks have begun", begun.load(Ordering::SeqCst));
+            })
         });
     }
 }
@@ -70,11 +72,13 @@ fn a_task_that_waits_for_older_ones_meets_them() {
     for round in 0..ROUNDS {
         let tasks = 1 + round % 5;
         let ended = AtomicUsize::new(0);
-        pool.scope(|s| {
-            for _ in 0..tasks {
-                s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
-            }
-            s.spawn(|_| assert!(wait_for(|| ended.load(Ordering::SeqCst) == tasks)));
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                for _ in 0..tasks {
+                    s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
+                }
+                s.spawn(|_| assert!(wait_for(|| ended.load(Ordering::SeqCst) == tasks)));
+            })
         });
     }
 }
@@ -89,10 +93,12 @@ fn tasks_that_wait_for_each_other_meet() {
             begun.fetch_add(1, Ordering::SeqCst);
             assert!(wait_for(|| begun.load(Ordering::SeqCst) >= all));
         };
-        pool.scope(|s| {
-            s.spawn(|_| meet(2));
-            s.spawn(|_| meet(2));
-            assert!(wait_for(|| begun.load(Ordering::SeqCst) == 2));
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                s.spawn(|_| meet(2));
+                s.spawn(|_| meet(2));
+                assert!(wait_for(|| begun.load(Ordering::SeqCst) == 2));
+            })
         });
     }
 }
@@ -103,14 +109,16 @@ fn tasks_spawned_by_a_stolen_task_begin() {
     let pool = pool(2);
     for _ in 0..ROUNDS {
         let (away, begun) = (AtomicBool::new(false), AtomicUsize::new(0));
-        pool.scope(|s| {
-            s.spawn(|s| {
-                away.store(true, Ordering::SeqCst);
-                (0..3).for_each(|_| s.spawn(|_| _ = begun.fetch_add(1, Ordering::SeqCst)));
-                assert!(wait_for(|| begun.load(Ordering::SeqCst) == 3));
-            });
-            // Then this worker looks for work, and finds what the other has spawned.
-            assert!(wait_for(|| away.load(Ordering::SeqCst)));
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                s.spawn(|s| {
+                    away.store(true, Ordering::SeqCst);
+                    (0..3).for_each(|_| s.spawn(|_| _ = begun.fetch_add(1, Ordering::SeqCst)));
+                    assert!(wait_for(|| begun.load(Ordering::SeqCst) == 3));
+                });
+                // Then this worker looks for work, and finds what the other has spawned.
+                assert!(wait_for(|| away.load(Ordering::SeqCst)));
+            })
         });
     }
 }
@@ -140,16 +148,18 @@ fn forks_and_spawned_tasks_behind_one_leaf_begin() {
     for _ in 0..ROUNDS {
         let begun = AtomicUsize::new(0);
         let count = || _ = begun.fetch_add(1, Ordering::SeqCst);
-        pool.scope(|s| {
-            s.spawn(|_| count());
-            s.spawn(|_| count());
-            join(
-                || {
-                    s.spawn(|_| count());
-                    assert!(wait_for(|| begun.load(Ordering::SeqCst) == 4));
-                },
-                count,
-            );
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                s.spawn(|_| count());
+                s.spawn(|_| count());
+                join(
+                    || {
+                        s.spawn(|_| count());
+                        assert!(wait_for(|| begun.load(Ordering::SeqCst) == 4));
+                    },
+                    count,
+                );
+            })
         });
     }
 }
@@ -162,11 +172,13 @@ fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
     for _ in 0..ROUNDS {
         let ended = AtomicUsize::new(0);
         let wait = || assert!(wait_for(|| ended.load(Ordering::SeqCst) == 2));
-        pool.scope(|s| {
-            s.spawn(|_| wait());
-            s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
-            s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
-            wait();
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                s.spawn(|_| wait());
+                s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
+                s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
+                wait();
+            })
         });
         // So that all are asleep.
         thread::sleep(Duration::from_millis(3));
@@ -179,18 +191,20 @@ fn exposed_tasks_run_once() {
     let pool = pool(3);
     for round in 0..if cfg!(miri) { 10 } else { 300_u64 } {
         let runs: [AtomicUsize; 12] = Default::default();
-        pool.scope(|s| {
-            for (task, runs) in runs.iter().enumerate() {
-                s.spawn(move |_| {
-                    runs.fetch_add(1, Ordering::SeqCst);
-                    if task % 3 == 0 {
-                        thread::sleep(Duration::from_micros(round * 3 % 100));
+        pool.run(|_| {
+            poach_runtime::scope(|s| {
+                for (task, runs) in runs.iter().enumerate() {
+                    s.spawn(move |_| {
+                        runs.fetch_add(1, Ordering::SeqCst);
+                        if task % 3 == 0 {
+                            thread::sleep(Duration::from_micros(round * 3 % 100));
+                        }
+                    });
+                    if task % 4 == 3 {
+                        thread::sleep(Duration::from_micros(round * 7 % 200));
                     }
-                });
-                if task % 4 == 3 {
-                    thread::sleep(Duration::from_micros(round * 7 % 200));
                 }
-            }
+            })
         });
         assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "round {round}");
     }
