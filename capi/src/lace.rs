@@ -13,8 +13,9 @@ use std::thread;
 use std::time::Instant;
 
 use poach_runtime::foreign::{self, Wake};
+use poach_runtime::stats::Stats;
 use poach_runtime::{
-    Stats, ThreadPool, broadcast, check, current_num_threads, current_thread_index, yield_now,
+    ThreadPool, broadcast, check, current_num_threads, current_thread_index, yield_now,
 };
 
 use crate::call::{Context, check_frames, fatal};

@@ -7,7 +7,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 
-use poach_runtime::{BuildError, MAX_THREADS, ThreadPool, ThreadPoolBuilder, Waiting, Worker};
+use poach_runtime::config::{MAX_THREADS, Waiting};
+use poach_runtime::{BuildError, ThreadPool, ThreadPoolBuilder, Worker};
 
 use crate::call::{Context, call};
 use crate::fork::{Run, address, poach_worker, run_body};

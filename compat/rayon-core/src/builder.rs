@@ -8,7 +8,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::process;
 use std::thread;
 
-use poach_runtime::{self as poach, Placement, SpawnOrder, Waiting, max_num_threads};
+use poach_runtime as poach;
+use poach_runtime::config::{MAX_THREADS, SpawnOrder, Waiting};
+use poach_runtime::topology::Placement;
 
 use crate::observe;
 use crate::{ThreadPool, ThreadPoolBuildError};
@@ -31,7 +33,7 @@ pub struct ThreadPoolBuilder<S = DefaultSpawn> {
 }
 
 /// A thread to be started: the argument of a [spawn handler](ThreadPoolBuilder::spawn_handler).
-pub struct ThreadBuilder(poach::ThreadBuilder);
+pub struct ThreadBuilder(poach::config::ThreadBuilder);
 
 /// Starts a thread that calls [`ThreadBuilder::run`]. Sealed.
 pub trait ThreadSpawn: sealed::Sealed {
@@ -201,7 +203,7 @@ where
     ) -> Result<R, ThreadPoolBuildError> {
         let threads = match self.num_threads {
             0 => default_threads(|variable| env::var(variable).ok()),
-            threads => Some(threads.min(max_num_threads())),
+            threads => Some(threads.min(MAX_THREADS)),
         };
         let Environment { waiting, pin } = Environment::read()?;
         let panic_handler = self.panic_handler;
@@ -403,7 +405,7 @@ pub(crate) fn ensure_global() -> Result<(), ThreadPoolBuildError> {
 fn default_threads(variable: impl Fn(&str) -> Option<String>) -> Option<usize> {
     let number = |name| variable(name)?.parse::<usize>().ok();
     let threads = number("RAYON_NUM_THREADS").or_else(|| number("RAYON_RS_NUM_CPUS"));
-    threads.filter(|&threads| threads != 0).map(|threads| threads.min(max_num_threads()))
+    threads.filter(|&threads| threads != 0).map(|threads| threads.min(MAX_THREADS))
 }
 
 /// What Poach's own variables set.
@@ -482,7 +484,7 @@ mod tests {
         assert_eq!(threads(Some("many"), Some("5")), Some(5));
         assert_eq!(threads(Some("0"), Some("5")), None);
         assert_eq!(threads(Some("many"), None), None);
-        assert_eq!(threads(Some("99999999"), None), Some(max_num_threads()));
+        assert_eq!(threads(Some("99999999"), None), Some(MAX_THREADS));
     }
 
     #[test]

@@ -33,7 +33,7 @@ pub use deprecated::{Configuration, initialize};
 pub use error::ThreadPoolBuildError;
 pub use poach_runtime::{
     BroadcastContext, FnContext, Scope, ScopeFifo, Yield, current_thread_has_pending_tasks,
-    current_thread_index, max_num_threads, yield_local, yield_now,
+    current_thread_index, yield_local, yield_now,
 };
 pub use pool::ThreadPool;
 
@@ -168,4 +168,9 @@ where
 /// The number of threads of this thread's pool, or of the global one.
 pub fn current_num_threads() -> usize {
     if is_worker() { poach::current_num_threads() } else { global().threads() }
+}
+
+/// The largest number of threads that a pool can have.
+pub fn max_num_threads() -> usize {
+    poach::config::MAX_THREADS
 }

@@ -110,7 +110,7 @@ fn at_exit() {
     extern "C" fn report() {
         let observed = GLOBAL.swap(ptr::null_mut(), Ordering::Acquire);
         // A forked child that has not used rayon has no global pool, and must not make one here.
-        if let Some(pool) = poach_runtime::global_if_made() {
+        if let Some(pool) = poach_runtime::ThreadPool::global_if_made() {
             if !observed.is_null() {
                 // SAFETY: `global` made the pointer from a box, and the swap has left null in its
                 // place, so nobody else has it.

@@ -17,7 +17,7 @@ pub(crate) fn is_worker() -> bool {
 /// share it.
 #[cold]
 pub(crate) fn global() -> &'static poach::ThreadPool {
-    poach::global_if_made().unwrap_or_else(|| {
+    poach::ThreadPool::global_if_made().unwrap_or_else(|| {
         if let Err(error) = builder::ensure_global() {
             // As the original says it.
             panic!("The global thread pool has not been initialized.: {error:?}");

@@ -13,8 +13,9 @@ use std::time::Instant;
 
 use poach_memory::delta::{Delta, Processor};
 use poach_memory::membarrier;
+use poach_runtime::ThreadPool;
 use poach_runtime::topology::Distance;
-use poach_runtime::{ThreadPool, Topology};
+use poach_runtime::topology::Topology;
 use serde_json::json;
 
 use crate::output::{AMISS, complain, print};

@@ -29,7 +29,7 @@ const PART: usize = 8;
 /// may make several calls in a row, so no call must wait for another. A caller that is no worker
 /// of a pool works for the global pool until the loop ends (see
 /// [`ThreadPoolBuilder::callers`](poach_runtime::ThreadPoolBuilder::callers)). The pool's
-/// [`Waiting`](poach_runtime::Waiting) decides what a worker does while it waits for a stolen part.
+/// [`Waiting`](poach_runtime::config::Waiting) decides what a worker does while it waits for a stolen part.
 ///
 /// ```
 /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }

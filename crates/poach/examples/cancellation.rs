@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use poach::{CancellationToken, Cancelled, ThreadPool};
+use poach::ThreadPool;
+use poach::cancel::{CancellationToken, Cancelled};
 
 /// Counts up to `limit`, and polls its token now and then: a running task is never stopped.
 fn count(limit: u64, token: &CancellationToken) -> Result<u64, Cancelled> {

@@ -2,7 +2,8 @@
 
 use std::sync::mpsc;
 
-use poach::{CancellationToken, Cancelled, ThreadPool};
+use poach::ThreadPool;
+use poach::cancel::{CancellationToken, Cancelled};
 
 pub(crate) fn main() -> Result<(), Box<dyn std::error::Error>> {
     let pool = ThreadPool::builder().num_threads(2).spares(1).build()?;

@@ -45,7 +45,7 @@ pub(crate) fn main() -> Result<(), poach::BuildError> {
                     calls[index].fetch_add(1, Ordering::Relaxed);
                 });
             }
-        })
+        });
     });
     assert_eq!(calls.into_iter().map(AtomicUsize::into_inner).sum::<usize>(), 100);
 

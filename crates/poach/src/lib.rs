@@ -11,7 +11,7 @@
 //! | a task that outlives the function | [`spawn`]; with a handle to join, await or cancel, [`spawn_handle`]; in order, or with a priority, [`task`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
 //! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
-//! | a choice of the number of threads, their names, handlers or creation | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`set_global_builder`] |
+//! | a choice of the number of threads, their names, handlers or creation | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`ThreadPoolBuilder::set_global`] |
 //! | a question about what the workers do | [`ThreadPool::stats`], [`ThreadPool::record`] |
 //! | tasks from producer threads for consumer threads | [`pool::TaskPool`] |
 //! | a scheduler of your own | [`deque`] |
@@ -45,7 +45,7 @@
 //! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the worker that it is given |
 //! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
 //! | `spawn` | | `task::spawn_blocking` | | [`spawn`]; with a handle, [`spawn_handle`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
-//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`] | a running task is not stopped; it can poll its token |
+//! | | | `JoinHandle::abort`, `AbortOnDropHandle`, `CancellationToken` | | [`JoinHandle::cancel`], [`JoinHandle::cancel_on_drop`], [`CancellationToken`](cancel::CancellationToken) | a running task is not stopped; it can poll its token |
 //! | `install` | | `Runtime::enter` | `RUN` | [`ThreadPool::install`], [`ThreadPool::run`] | `install` always runs on the pool's threads, `run` on the calling thread while the pool has [places](ThreadPoolBuilder::callers) |
 //! | `par_iter`, `par_iter_mut`, `into_par_iter`: `.for_each`, `.map().collect()`, `.fold().reduce()` | | | | [`par_for`], [`par_map`], [`par_reduce`] of `&v`, `&mut v`, `v`, `a..b` | no other adaptors: for those use rayon over Poach's scheduler (`compat/rayon-core`) |
 //! | `.zip()`, `.enumerate()` | | | | `(&a, &b)`, `(0..a.len(), &a)` as the [`Items`] of a loop | |
@@ -69,14 +69,12 @@ pub use poach_parallel::{
     try_par_reduce,
 };
 pub use poach_runtime::{
-    BroadcastContext, BuildError, CancelOnDrop, CancellationToken, Cancelled, DropGuard, FnContext,
-    JoinError, JoinHandle, MAX_THREADS, Placement, Priority, Scope, ScopeFifo, ScopedJoinHandle,
-    SpawnOrder, Stats, TaskBuilder, ThreadBuilder, ThreadPool, ThreadPoolBuilder, Topology,
-    TopologyError, Victims, Waiting, Worker, WorkerStats, Yield, blocking, broadcast, check,
-    current_num_threads, current_thread_has_pending_tasks, current_thread_index, global,
-    global_if_made, in_place_scope, in_place_scope_fifo, interrupt, join, join_context,
-    join_context_or, join_or, max_num_threads, scope, scope_fifo, set_global_builder, spawn,
-    spawn_broadcast, spawn_handle, task, topology, trace, worker, yield_local, yield_now,
+    BroadcastContext, BuildError, FnContext, JoinError, JoinHandle, Priority, Scope, ScopeFifo,
+    ScopedJoinHandle, TaskBuilder, ThreadPool, ThreadPoolBuilder, Worker, Yield, blocking,
+    broadcast, cancel, check, config, current_num_threads, current_thread_has_pending_tasks,
+    current_thread_index, global, in_place_scope, in_place_scope_fifo, interrupt, join,
+    join_context, join_context_or, join_or, scope, scope_fifo, spawn, spawn_broadcast,
+    spawn_handle, stats, task, topology, trace, worker, yield_local, yield_now,
 };
 
 /// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev),

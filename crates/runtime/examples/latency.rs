@@ -88,7 +88,7 @@ fn spawned_behind_a_leaf(pool: &ThreadPool) -> Duration {
             s.spawn(|_| _ = started.set(work(TASK)));
             in_leaf.store(true, Ordering::Release);
             work(LEAF);
-        })
+        });
     });
     let [started, free] = [started, free].map(|time| time.into_inner().expect("it was set"));
     started.saturating_duration_since(free)

@@ -10,7 +10,9 @@
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
-use poach_runtime::{Scope, Stats, ThreadPool, Waiting, Worker};
+use poach_runtime::config::Waiting;
+use poach_runtime::stats::Stats;
+use poach_runtime::{Scope, ThreadPool, Worker};
 
 /// The next number of a sequence that only its start knows (Steele, Lea and Flood's `SplitMix64`).
 fn next(state: &mut u64) -> u64 {

@@ -9,7 +9,8 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use poach_runtime::{ThreadPool, Waiting, Worker};
+use poach_runtime::config::Waiting;
+use poach_runtime::{ThreadPool, Worker};
 
 /// Children of every fifth node or so.
 const MANY: u64 = 5;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
+pub use crate::handle::CancelOnDrop;
 use crate::scope::{Scope, scope};
 
 /// Tells running tasks that their work is no longer wanted. A task asks its token now and then, and
@@ -16,7 +17,7 @@ use crate::scope::{Scope, scope};
 ///
 /// ```
 /// # use poach_runtime as poach;
-/// use poach::{CancellationToken, Cancelled};
+/// use poach::cancel::{CancellationToken, Cancelled};
 ///
 /// let token = CancellationToken::new();
 /// let search = poach::spawn_handle({
@@ -103,7 +104,7 @@ impl CancellationToken {
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// use poach::CancellationToken;
+    /// use poach::cancel::CancellationToken;
     ///
     /// let result = CancellationToken::new().try_scope(|s, token| {
     ///     for _ in 0..2 {

@@ -1,6 +1,5 @@
 //! Questions of a thread about itself, and yields.
 
-use crate::pool::build_error::MAX_THREADS;
 use crate::pool::global;
 use crate::task::half::Worker;
 use crate::worker::current::WorkerThread;
@@ -94,11 +93,6 @@ pub fn current_thread_index() -> Option<usize> {
 /// meanwhile.
 pub fn current_thread_has_pending_tasks() -> Option<bool> {
     WorkerThread::with(|local| local.map(WorkerThread::has_pending_tasks))
-}
-
-/// The largest number of workers that a pool can have: [`MAX_THREADS`].
-pub fn max_num_threads() -> usize {
-    MAX_THREADS
 }
 
 impl Worker<'_> {

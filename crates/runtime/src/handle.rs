@@ -101,9 +101,9 @@ impl<R> JoinHandle<R> {
     ///
     /// A thread that is no worker blocks. A worker runs other tasks on top of the caller meanwhile,
     /// and one of them may want a lock that the caller holds. To hold a lock across this call,
-    /// wait with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
+    /// wait with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in [`blocking`](crate::blocking()).
     /// Then, and also once half of the worker's call stack is in use ([how deep waits
-    /// nest](crate::Waiting)), the worker runs nothing but the task itself, if that has not
+    /// nest](crate::config::Waiting)), the worker runs nothing but the task itself, if that has not
     /// started and belongs to the same pool.
     ///
     /// A task may wait for tasks that were spawned before it, in chains and graphs of any length.
@@ -131,7 +131,7 @@ impl<R> JoinHandle<R> {
     ///
     /// A task that has started, ended, or been cancelled before is left as it is, and the answer is
     /// `false`. A task that runs can be stopped by a
-    /// [`CancellationToken`](crate::CancellationToken) that it asks.
+    /// [`CancellationToken`](crate::cancel::CancellationToken) that it asks.
     #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
         self.0.cancel()

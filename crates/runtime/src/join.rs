@@ -26,7 +26,7 @@
 //!
 //! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and
 //! takes that worker's stack for the token's. The two are the same: a thread that becomes another
-//! worker on top of one (in an interrupt, or by [`ThreadBuilder::run`](crate::ThreadBuilder::run)
+//! worker on top of one (in an interrupt, or by [`ThreadBuilder::run`](crate::config::ThreadBuilder::run)
 //! in a task) does so as the first half of a fork of its own ([`WorkerThread::enter`]), so that
 //! every token of the stack below stands below its top until that is over.
 
@@ -48,7 +48,7 @@ use crate::worker::current::WorkerThread;
 ///
 /// On a worker `a` always runs on the calling thread. `b` runs there after it, unless another
 /// worker of the pool has stolen it meanwhile. What the caller does until a thief has finished `b`
-/// is up to the pool's [`Waiting`](crate::Waiting).
+/// is up to the pool's [`Waiting`](crate::config::Waiting).
 ///
 /// The pool is that of the calling worker. On a thread that is no worker it is the global one, for
 /// which the thread works until the join ends (see
@@ -218,16 +218,14 @@ where
     RA: Send,
     RB: Send,
 {
-    WorkerThread::with(|local| match local {
-        Some(local) => {
-            let caller = address(Some(local));
-            let migrated = move || WorkerThread::with(address) != caller;
-            fork_here(local, || a(FnContext::new(false)), move || b(FnContext::new(migrated())))
-        }
-        None => {
+    WorkerThread::with(|local| {
+        let Some(local) = local else {
             let caller = thread::current().id();
-            pool().enter(|| join_context_from(thread::current().id() != caller, a, b))
-        }
+            return pool().enter(|| join_context_from(thread::current().id() != caller, a, b));
+        };
+        let caller = address(Some(local));
+        let migrated = move || WorkerThread::with(address) != caller;
+        fork_here(local, || a(FnContext::new(false)), move || b(FnContext::new(migrated())))
     })
 }
 
@@ -272,7 +270,7 @@ impl Worker<'_> {
     ///
     /// `a` runs at once, on this worker. Another worker of the pool may steal `b` meanwhile. If
     /// none does, `b` runs here after `a`. If one does, this worker runs other tasks until `b`
-    /// has ended (see [`Waiting`](crate::Waiting)).
+    /// has ended (see [`Waiting`](crate::config::Waiting)).
     ///
     /// Unless `b` is stolen or another worker asks for work, this costs a few plain stores and two
     /// predictable comparisons more than calling both: no fence, no locked instruction, no

@@ -29,7 +29,6 @@
 //! | `task` | what moves between threads: a join's half, a spawned closure, a panic |
 //! | `sleep` | who sleeps, who searches, who wakes whom, with the proof |
 //! | `stats` | what each worker counts and records of itself |
-//! | [`topology`] | the machine's processors |
 //! | `pace` | every tuned constant of the scheduler |
 //! | `system` | what the operating system is asked for: whether the process has forked, processors, address space |
 //!
@@ -48,12 +47,12 @@
 //! | region | what a program runs in parallel between two sequential parts: a join, a scope or a loop, with all that it calls |
 //! | searcher, sleeper, follower | a worker that looks for work; a worker that sleeps; a worker that waits and takes forks of a few workers only |
 //! | nap, rest | a sleep with a time limit; a pause of a thief whose steals were not worth their cost |
-//! | wait | what a worker does until the other half of its join, its scope or its handle's task has ended: see [`Waiting`] |
+//! | wait | what a worker does until the other half of its join, its scope or its handle's task has ended: see [`Waiting`](config::Waiting) |
 #![doc = include_str!("readme.md")]
 
 mod blocking;
 mod broadcast;
-mod cancel;
+pub mod cancel;
 #[cfg(doctest)]
 mod compile_fail;
 mod context;
@@ -69,10 +68,9 @@ mod scope;
 mod shared;
 mod sleep;
 mod spawn;
-mod stats;
+pub mod stats;
 mod system;
 mod task;
-pub mod topology;
 pub mod trace;
 mod worker;
 
@@ -93,24 +91,31 @@ pub mod generic {
     pub use crate::worker::steal_backoff::StealBackoff;
 }
 
+/// What the settings of a [`ThreadPoolBuilder`] are made of.
+pub mod config {
+    pub use crate::pool::build_error::MAX_THREADS;
+    pub use crate::pool::threads::ThreadBuilder;
+    pub use crate::shared::SpawnOrder;
+    pub use crate::shared::victims::Victims;
+    pub use crate::shared::waiting::Waiting;
+}
+
+/// The machine's processors, and the placement of workers on them. This is the crate
+/// `poach_topology`, whose name its examples use.
+pub use poach_topology as topology;
+
 pub use crate::blocking::blocking;
 pub use crate::broadcast::{BroadcastContext, broadcast, spawn_broadcast};
-pub use crate::cancel::{CancellationToken, Cancelled, DropGuard};
 pub use crate::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
-    max_num_threads, yield_local, yield_now,
+    yield_local, yield_now,
 };
-pub use crate::handle::{CancelOnDrop, JoinError, JoinHandle, ScopedJoinHandle};
+pub use crate::handle::{JoinError, JoinHandle, ScopedJoinHandle};
 pub use crate::interrupt::{check, interrupt};
 pub use crate::join::{FnContext, join, join_context, join_context_or, join_or, worker};
 pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use crate::spawn::{TaskBuilder, spawn, spawn_handle, task};
-pub use pool::build_error::{BuildError, MAX_THREADS};
-pub use pool::threads::ThreadBuilder;
-pub use pool::{ThreadPool, ThreadPoolBuilder, global, global_if_made, set_global_builder};
-pub use shared::victims::Victims;
-pub use shared::waiting::Waiting;
-pub use shared::{Priority, SpawnOrder};
-pub use stats::{Stats, WorkerStats};
+pub use pool::build_error::BuildError;
+pub use pool::{ThreadPool, ThreadPoolBuilder, global};
+pub use shared::Priority;
 pub use task::half::Worker;
-pub use topology::{Placement, Topology, TopologyError};

@@ -38,7 +38,7 @@ pub struct ScopeFifo<'scope> {
 /// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers)).
 ///
 /// While a worker waits for the scope's tasks, it runs any other task as well, on top of the caller
-/// and with every [`Waiting`](crate::Waiting). Such a task may want a lock that the caller holds. A
+/// and with every [`Waiting`](crate::config::Waiting). Such a task may want a lock that the caller holds. A
 /// thread from outside runs only tasks that it has spawned itself.
 ///
 /// ```

@@ -107,7 +107,7 @@ impl<'p> TaskBuilder<'p> {
     /// The task starts after all that this thread has spawned in order before.
     ///
     /// A wait for the handle does not start the task out of turn, unless the wait takes no other
-    /// task (with [`Waiting::Sleep`](crate::Waiting::Sleep), or in [`blocking`](crate::blocking())).
+    /// task (with [`Waiting::Sleep`](crate::config::Waiting::Sleep), or in [`blocking`](crate::blocking())).
     /// Takes a lock for the time of a push or a pop. It replaces a
     /// [`priority`](TaskBuilder::priority).
     ///

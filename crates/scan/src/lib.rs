@@ -213,7 +213,7 @@ pub struct Scan {
     /// What the runtime's workers counted; of the `split` engine alone, and not if there was no
     /// directory. Where more threads came to help, it is what they all counted while they were
     /// there.
-    pub stats: Option<poach_runtime::Stats>,
+    pub stats: Option<poach_runtime::stats::Stats>,
     /// What files have in common, once [`Scan::count_shared_once`] has counted it once.
     pub shared: Option<Shared>,
 }

@@ -27,9 +27,10 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "promises-are-tested";
 
 /// The crates that are held to the rule: the directory, and the name of the page.
-const CRATES: [(&str, &str); 5] = [
+const CRATES: [(&str, &str); 6] = [
     ("crates/runtime", "runtime"),
     ("crates/parallel", "parallel"),
+    ("crates/topology", "topology"),
     ("compat/rayon-core", "rayon-core"),
     ("crates/pool", "pool"),
     ("crates/scan", "scan"),

@@ -22,7 +22,7 @@ use super::{Finding, rules, walk};
 pub(super) const NAME: &str = "safe-code-tries-everything";
 
 /// The libraries that users name. Not `mutants`, which is not published (`publish = false`).
-const LIBRARIES: [&str; 15] = [
+const LIBRARIES: [&str; 16] = [
     "far",
     "crates/memory",
     "crates/deque",
@@ -35,6 +35,7 @@ const LIBRARIES: [&str; 15] = [
     "crates/bench",
     "crates/scan",
     "crates/simulate",
+    "crates/topology",
     "crates/poach",
     "capi",
     "compat/rayon-core",

@@ -25,12 +25,13 @@ use crate::mutate::{Mutant, mutants};
 use crate::workspace;
 
 /// The sources that are judged.
-const JUDGED: [&str; 8] = [
+const JUDGED: [&str; 9] = [
     "crates/deque/src",
     "crates/pool/src",
     "crates/memory/src",
     "crates/runtime/src",
     "crates/parallel/src",
+    "crates/topology/src",
     "compat/rayon-core/src",
     "crates/scan/src",
     "crates/cli/src/scan",
@@ -40,7 +41,7 @@ const JUDGED: [&str; 8] = [
 /// build is of one workspace.
 const BUILDS: [&[&str]; 4] = [
     &["crates/memory", "crates/deque", "crates/pool"],
-    &["crates/runtime", "crates/parallel"],
+    &["crates/runtime", "crates/parallel", "crates/topology"],
     &["compat/rayon-core"],
     &["crates/scan", "crates/cli"],
 ];

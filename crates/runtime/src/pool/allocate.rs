@@ -20,8 +20,8 @@ use crate::stats::watch::Watch;
 #[cfg(all(target_os = "linux", not(miri)))]
 use crate::system::process::PerProcess;
 use crate::system::reserved::Reserved;
-use crate::topology::{Placement, Topology};
 use crate::worker::current::WorkerThread;
+use poach_topology::{Placement, Topology};
 
 /// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what
 /// is large in it.

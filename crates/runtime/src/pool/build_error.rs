@@ -9,9 +9,10 @@ use poach_deque::split::StackError;
 
 use super::environment;
 use crate::sleep::guests;
-use crate::topology::TopologyError;
+use poach_topology::TopologyError;
 
 /// A pool never has more workers than this, spare ones included.
+#[doc(alias = "max_num_threads")]
 pub const MAX_THREADS: usize = 1024;
 
 /// Why a pool could not be made. `Debug` says what `Display` says, since most programs show it by
@@ -63,7 +64,7 @@ pub enum BuildError {
     Pin(io::Error),
     /// The workers were to be pinned, and the machine's topology could not be read.
     Topology(TopologyError),
-    /// [`Victims::Nearest`](crate::Victims::Nearest) was asked for, and the workers are not pinned.
+    /// [`Victims::Nearest`](crate::config::Victims::Nearest) was asked for, and the workers are not pinned.
     NearestUnpinned,
     /// There is a global pool already.
     GlobalExists,

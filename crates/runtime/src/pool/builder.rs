@@ -22,9 +22,8 @@ use crate::shared::victims::{Plan, Victims};
 use crate::shared::waiting::Waiting;
 use crate::shared::{SpawnOrder, WaitPolicy};
 use crate::sleep::guests;
-use crate::system::affinity;
-use crate::topology::{Placement, Topology};
 use crate::worker::current::WorkerThread;
+use poach_topology::{Placement, Topology};
 
 /// Threads from outside that may work for a pool at the same time, unless the builder says
 /// otherwise.
@@ -167,7 +166,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// # use poach_runtime as poach;
     /// # #[cfg(target_os = "linux")]
     /// # fn main() -> Result<(), poach::BuildError> {
-    /// use poach::{Placement, ThreadPool};
+    /// use poach::topology::Placement;
+    /// use poach::ThreadPool;
     ///
     /// // Two workers on different nodes, if there are two; else under different caches; else on
     /// // different cores.
@@ -261,7 +261,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// ```
     /// # use poach_runtime as poach;
-    /// use poach::{ThreadPool, Waiting};
+    /// use poach::config::Waiting;
+    /// use poach::ThreadPool;
     ///
     /// // This program holds locks across joins, so no other task may run on top of them.
     /// let pool = ThreadPool::builder().waiting(Waiting::Sleep).build()?;
@@ -297,7 +298,8 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// ```
     /// # use poach_runtime as poach;
     /// use std::sync::Mutex;
-    /// use poach::{SpawnOrder, ThreadPool};
+    /// use poach::config::SpawnOrder;
+    /// use poach::ThreadPool;
     ///
     /// let pool = ThreadPool::builder().num_threads(1).spawn_order(SpawnOrder::Fifo).build()?;
     /// let seen = Mutex::new(Vec::new());
@@ -506,7 +508,7 @@ impl<'h> ThreadPoolBuilder<'h> {
         started.iter().collect::<Result<(), _>>()?;
         if let Some(place) = resident {
             if let Some(processor) = plan.processor(0) {
-                affinity::bind(processor).map_err(BuildError::Pin)?;
+                poach_topology::bind(processor).map_err(BuildError::Pin)?;
             }
             place.local().reside();
         }

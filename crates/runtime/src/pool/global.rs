@@ -17,7 +17,7 @@ static GLOBAL_BUILDER: AtomicCell<Option<fn() -> ThreadPoolBuilder<'static>>> =
 const _: () = assert!(AtomicCell::<Option<fn() -> ThreadPoolBuilder<'static>>>::is_lock_free());
 
 /// The global pool, which functions called outside any pool use. It is made at its first use, with
-/// the settings of [`set_global_builder`]'s function if there is one, and lasts as long as the
+/// the settings of [`ThreadPoolBuilder::set_global`]'s function if there is one, and lasts as long as the
 /// program.
 ///
 /// A forked process makes a global pool of its own at *its* first use, in the same way. It does not
@@ -29,7 +29,7 @@ const _: () = assert!(AtomicCell::<Option<fn() -> ThreadPoolBuilder<'static>>>::
 /// At its first use, if it cannot be made: with the [`BuildError`]'s text.
 #[inline]
 pub fn global() -> &'static ThreadPool {
-    global_if_made().unwrap_or_else(first_use)
+    made().unwrap_or_else(first_use)
 }
 
 #[cold]
@@ -61,42 +61,53 @@ impl Drop for Makes {
 thread_local!(static MAKES: Cell<bool> = const { Cell::new(false) });
 
 /// The global pool, if this process has made it.
-pub fn global_if_made() -> Option<&'static ThreadPool> {
+fn made() -> Option<&'static ThreadPool> {
     GLOBAL.get().get()
+}
+
+impl ThreadPool {
+    /// The [global pool](global), if this process has made it.
+    pub fn global_if_made() -> Option<&'static ThreadPool> {
+        made()
+    }
 }
 
 /// Makes the global pool, unless there is one.
 pub(super) fn set(
     build: impl FnOnce() -> Result<ThreadPool, BuildError>,
 ) -> Result<(), BuildError> {
-    if global_if_made().is_some() {
+    if made().is_some() {
         return Err(BuildError::GlobalExists);
     }
     GLOBAL.get().set(build()?).map_err(|_| BuildError::GlobalExists)
 }
 
-/// Sets how the global pool is made when it is first used. Unlike
-/// [`build_global`](ThreadPoolBuilder::build_global), it starts no thread.
-///
-/// ```
-/// # use poach_runtime as poach;
-/// use poach::{ThreadPool, current_num_threads, set_global_builder};
-///
-/// set_global_builder(|| ThreadPool::builder().num_threads(3).name(|i| format!("solver {i}")))?;
-/// assert_eq!(current_num_threads(), 3);
-/// assert!(set_global_builder(ThreadPool::builder).is_err()); // too late
-/// # Ok::<(), poach::BuildError>(())
-/// ```
-///
-/// # Errors
-///
-/// [`BuildError::GlobalExists`] if the pool has been made, or this function has been called.
-pub fn set_global_builder(builder: fn() -> ThreadPoolBuilder<'static>) -> Result<(), BuildError> {
-    if global_if_made().is_some() {
-        return Err(BuildError::GlobalExists);
+impl ThreadPoolBuilder<'static> {
+    /// Sets how the global pool is made when it is first used. Unlike
+    /// [`build_global`](ThreadPoolBuilder::build_global), it starts no thread: for libraries.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// use poach::{ThreadPool, ThreadPoolBuilder, current_num_threads};
+    ///
+    /// let make = || ThreadPool::builder().num_threads(3).name(|i| format!("solver {i}"));
+    /// ThreadPoolBuilder::set_global(make)?;
+    /// assert_eq!(current_num_threads(), 3);
+    /// assert!(ThreadPoolBuilder::set_global(ThreadPool::builder).is_err()); // too late
+    /// # Ok::<(), poach::BuildError>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`BuildError::GlobalExists`] if the pool has been made, or this function has been called.
+    #[doc(alias = "set_global_builder")]
+    pub fn set_global(builder: fn() -> ThreadPoolBuilder<'static>) -> Result<(), BuildError> {
+        if made().is_some() {
+            return Err(BuildError::GlobalExists);
+        }
+        GLOBAL_BUILDER
+            .compare_exchange(None, Some(builder))
+            .map(|_| ())
+            .map_err(|_| BuildError::GlobalExists)
     }
-    GLOBAL_BUILDER
-        .compare_exchange(None, Some(builder))
-        .map(|_| ())
-        .map_err(|_| BuildError::GlobalExists)
 }

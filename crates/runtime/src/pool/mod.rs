@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle as ThreadHandle;
 
 pub use builder::ThreadPoolBuilder;
-pub use global::{global, global_if_made, set_global_builder};
+pub use global::global;
 
 use build_error::BuildError;
 
@@ -111,7 +111,7 @@ impl ThreadPool {
     ///
     /// A worker of another pool runs tasks of its own pool while it waits, on top of the caller.
     /// One of them may want a lock that the caller holds. To hold a lock across this call, wait
-    /// with [`Waiting::Sleep`](crate::Waiting::Sleep) or in [`blocking`](crate::blocking()).
+    /// with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in [`blocking`](crate::blocking()).
     ///
     /// # Panics
     ///

@@ -11,7 +11,6 @@ use crate::pool::{ThreadPool, ThreadPoolBuilder, environment};
 use crate::shared::handlers::IndexHandler;
 use crate::shared::waiting::CallStack;
 use crate::shared::{PoolShared, Spawns};
-use crate::system::affinity;
 use crate::task::panic::dispose;
 use crate::worker::current::WorkerThread;
 
@@ -72,7 +71,7 @@ impl ThreadBuilder {
                 _ = report.send(answer);
             }
         };
-        let bound = self.processor.map(affinity::bind);
+        let bound = self.processor.map(poach_topology::bind);
         let local = self.slot.local();
         if let Some(gate) = self.gate {
             gate.pass();
@@ -157,7 +156,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// How many spare threads the pool has, which work while regular ones are in
     /// [`blocking`](crate::blocking()): by default none. They are started with the others, and
     /// sleep. [`build`](ThreadPoolBuilder::build) refuses more than
-    /// [`MAX_THREADS`](crate::MAX_THREADS) threads, the regular ones included.
+    /// [`MAX_THREADS`](crate::config::MAX_THREADS) threads, the regular ones included.
     pub fn spares(mut self, spares: usize) -> Self {
         self.spares = spares;
         self

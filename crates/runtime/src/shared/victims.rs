@@ -27,8 +27,7 @@ use std::cell::Cell;
 use std::io;
 use std::thread;
 
-use crate::system::affinity;
-use crate::topology::Topology;
+use poach_topology::Topology;
 
 /// Bytes of call stack of a thread that makes what a bound worker uses.
 const MAKERS_STACK: usize = 256 << 10;
@@ -192,7 +191,7 @@ impl Plan {
         thread::scope(|scope| {
             let thread = thread::Builder::new().stack_size(MAKERS_STACK);
             let made = thread.spawn_scoped(scope, || {
-                affinity::bind(processor)?;
+                poach_topology::bind(processor)?;
                 Ok(make())
             })?;
             made.join().unwrap_or_else(|payload| std::panic::resume_unwind(payload))
@@ -212,8 +211,8 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::topology::Distance;
-    use crate::topology::Placement;
+    use poach_topology::Distance;
+    use poach_topology::Placement;
 
     /// Eight workers in two caches of four, two threads a core; and spare ones.
     fn distance(from: usize, to: usize) -> Option<Distance> {

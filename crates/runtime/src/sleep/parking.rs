@@ -23,8 +23,8 @@ use crossbeam_utils::sync::{Parker, Unparker};
 use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::sleep::{Caller, Parking};
-use crate::system::affinity::Mover;
 use crate::system::process::ProcessGuard;
+use crate::system::processor::Mover;
 
 /// Where a thread parks.
 pub(crate) struct ThreadParking {
@@ -131,8 +131,9 @@ impl Parking for ThreadParking {
 mod processors {
     use std::thread;
 
+    use poach_topology::{allowed, bind};
+
     use super::*;
-    use crate::system::affinity::{allowed, bind};
 
     /// A thread that calls itself, in the midst of its sleep, is moved off its own processor until
     /// it is up.

@@ -10,7 +10,7 @@ use crate::sleep::clock::SystemClock;
 use crate::sleep::parking::ThreadParking;
 use crate::sleep::wake_policy::{PoolSleep, PoolWakePolicy};
 use crate::stats::track::Activity;
-use crate::system::affinity::Mover;
+use crate::system::processor::Mover;
 use crate::task::value::Task;
 use crate::worker::give_way::GiveWay;
 use crate::worker::idle::{Searcher, Sees, Takes};

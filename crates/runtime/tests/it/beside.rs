@@ -7,9 +7,8 @@ use std::sync::mpsc::channel;
 use std::thread::sleep;
 use std::time::Duration;
 
-use poach_runtime::{
-    JoinError, JoinHandle, SpawnOrder, ThreadPool, Waiting, join, scope, spawn_handle, task,
-};
+use poach_runtime::config::{SpawnOrder, Waiting};
+use poach_runtime::{JoinError, JoinHandle, ThreadPool, join, scope, spawn_handle, task};
 
 use crate::alone::alone;
 

@@ -7,9 +7,10 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
 
+use poach_runtime::config::MAX_THREADS;
 use poach_runtime::{
-    BuildError, MAX_THREADS, ThreadPool, blocking, current_num_threads, current_thread_index,
-    interrupt, join, scope, spawn_handle,
+    BuildError, ThreadPool, blocking, current_num_threads, current_thread_index, interrupt, join,
+    scope, spawn_handle,
 };
 
 fn pool(threads: usize, spares: usize) -> ThreadPool {
@@ -88,7 +89,7 @@ fn when_all_are_out_it_just_blocks() {
             for _ in 0..10 {
                 s.spawn(|_| blocking(|| _ = depth.fetch_add(1, Ordering::SeqCst)));
             }
-        })
+        });
     });
     assert_eq!(depth.into_inner(), 10);
 }
@@ -137,7 +138,7 @@ fn interrupts_reach_spares_and_come_to_an_end() {
                         }
                     });
                 }
-            })
+            });
         });
     }
     assert_eq!((count.into_inner(), interrupts.into_inner()), (ROUNDS * 4, ROUNDS * 4));

@@ -118,7 +118,7 @@ fn a_scope_spawns_to_every_worker() {
                     let seen = &seen;
                     s.spawn(move |_| _ = seen[index].fetch_add(10, Ordering::SeqCst));
                 });
-            })
+            });
         });
         pool.in_place_scope_fifo(|s| {
             s.spawn_broadcast(|_, context| {

@@ -7,9 +7,10 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use poach_runtime::config::Waiting;
 use poach_runtime::{
-    JoinHandle, ThreadPool, Waiting, Worker, Yield, blocking, join, scope, spawn_handle, task,
-    yield_local, yield_now,
+    JoinHandle, ThreadPool, Worker, Yield, blocking, join, scope, spawn_handle, task, yield_local,
+    yield_now,
 };
 
 use crate::alone::alone;
@@ -68,7 +69,7 @@ fn tasks_that_each_wait_for_one_of_many_handles() {
                             spawn_handle(move || i)
                         }
                     };
-                    (0..TASKS).map(|i| Mutex::new(Some(spawn_handle(i)))).collect()
+                    (0..TASKS).map(|i| Mutex::new(Some(spawn(i)))).collect()
                 });
                 let take = |i: usize| handles[i].lock().unwrap().take().unwrap();
                 each(&pool, |i| assert_eq!(take(i).join().unwrap(), i));
@@ -130,7 +131,7 @@ fn tasks_that_each_wait_for_a_handle_in_blocking() {
             each(&pool, |i| assert_eq!(blocking(|| spawn_handle(move || i).join()).unwrap(), i));
             if spares == 1 {
                 each(&other, |i| {
-                    assert_eq!(blocking(|| pool.spawn_handle(move || i).join()).unwrap(), i)
+                    assert_eq!(blocking(|| pool.spawn_handle(move || i).join()).unwrap(), i);
                 });
             }
         }
@@ -161,7 +162,7 @@ fn a_guest_whose_tasks_each_wait_for_a_handle() {
                 for i in 0..TASKS {
                     s.spawn(move |_| assert_eq!(spawn_handle(move || i).join().unwrap(), i));
                 }
-            })
+            });
         });
     });
 }

@@ -128,7 +128,7 @@ fn every_task_runs_once_when_there_are_thieves() {
                         }
                     });
                 }
-            })
+            });
         });
         assert!(counts.into_iter().all(|count| count.into_inner() == 1));
     }
@@ -190,7 +190,7 @@ fn a_panic_arrives_when_all_have_ended() {
                             ended.fetch_add(1, Ordering::SeqCst);
                         });
                     }
-                })
+                });
             });
         }));
         assert_eq!(result.unwrap_err().downcast_ref::<&str>(), Some(&"third"));
@@ -214,7 +214,7 @@ fn other_pools_and_threads_spawn_into_a_fifo_scope() {
                 threads.spawn(|| s.spawn_fifo(move |_| add()));
             });
             join(|| s.spawn_fifo(move |_| add()), || scope(|t| t.spawn(move |_| add())));
-        })
+        });
     });
     assert_eq!(count.into_inner(), 4);
 }

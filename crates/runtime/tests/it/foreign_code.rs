@@ -75,7 +75,7 @@ fn a_scope_outlives_its_tasks_whatever_they_panic_with() {
                                 }
                             });
                         }
-                    })
+                    });
                 });
             });
             assert_eq!(ended.load(Ordering::SeqCst), 20);

@@ -163,7 +163,7 @@ fn interrupts_take_turns_and_nest() {
                 for _ in 0..4 {
                     s.spawn(|_| once());
                 }
-            })
+            });
         });
     }
     assert_eq!(total.into_inner(), ROUNDS * 4);
@@ -260,7 +260,7 @@ fn it_comes_between_two_tasks_of_a_scope() {
                         ran.fetch_add(1, Ordering::SeqCst);
                     });
                 }
-            })
+            });
         });
         interrupter.join().unwrap()
     });
@@ -333,8 +333,8 @@ fn a_method_of_the_pool_means_the_frame() {
             pool.run(|_| scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst))));
             pool.run(|_| {
                 poach_runtime::scope_fifo(|s| {
-                    s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst))
-                })
+                    s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst));
+                });
             });
             pool.in_place_scope(|s| s.spawn(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));
             pool.in_place_scope_fifo(|s| s.spawn_fifo(|_| _ = sum.fetch_add(1, Ordering::SeqCst)));

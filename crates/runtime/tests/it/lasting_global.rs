@@ -6,10 +6,10 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use poach_parallel::par_for;
+use poach_runtime::cancel::CancellationToken;
 use poach_runtime::{
-    BuildError, CancellationToken, Priority, ThreadPool, broadcast, check, current_num_threads,
-    global, in_place_scope, interrupt, join, join_context, scope, set_global_builder, spawn_handle,
-    task, worker,
+    BuildError, Priority, ThreadPool, broadcast, check, current_num_threads, global,
+    in_place_scope, interrupt, join, join_context, scope, spawn_handle, task, worker,
 };
 
 #[test]
@@ -18,10 +18,13 @@ fn it_is_configured_once() {
     let _ = ThreadPool::builder().num_threads(2).build_global();
     let error = ThreadPool::builder().num_threads(2).build_global().unwrap_err();
     assert!(matches!(error, BuildError::GlobalExists));
-    let late = set_global_builder(|| ThreadPool::builder().num_threads(usize::MAX)).unwrap_err();
+    let late = poach_runtime::ThreadPoolBuilder::set_global(|| {
+        ThreadPool::builder().num_threads(usize::MAX)
+    })
+    .unwrap_err();
     assert!(matches!(late, BuildError::GlobalExists));
     assert_eq!(global().install(current_num_threads), global().threads());
-    assert!(poach_runtime::global_if_made().is_some());
+    assert!(ThreadPool::global_if_made().is_some());
     assert_eq!(join(|| 1, || 2), (1, 2));
 }
 

@@ -9,10 +9,11 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use poach_runtime::config::Waiting;
 use poach_runtime::{
-    BuildError, Priority, ThreadPool, Waiting, Yield, broadcast, current_num_threads,
-    current_thread_index, in_place_scope, interrupt, join, scope, scope_fifo, spawn_broadcast,
-    spawn_handle, task, yield_now,
+    BuildError, Priority, ThreadPool, Yield, broadcast, current_num_threads, current_thread_index,
+    in_place_scope, interrupt, join, scope, scope_fifo, spawn_broadcast, spawn_handle, task,
+    yield_now,
 };
 
 #[test]

@@ -210,7 +210,7 @@ fn the_worker_runs_what_a_caller_spawns_within() {
                     });
                     let meeting = Barrier::new(2);
                     join(|| blocking(|| meeting.wait()), || meeting.wait());
-                })
+                });
             });
         }
     });

@@ -10,9 +10,10 @@ use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
+use poach_runtime::config::Waiting;
 use poach_runtime::{
-    BuildError, ThreadPool, ThreadPoolBuilder, Waiting, Yield, current_thread_index, join,
-    yield_local, yield_now,
+    BuildError, ThreadPool, ThreadPoolBuilder, Yield, current_thread_index, join, yield_local,
+    yield_now,
 };
 
 /// Calls of each kind: those that went astray did so in one of a few.
@@ -372,7 +373,7 @@ fn a_caller_that_yields_runs_its_own_tasks_and_no_others() {
                 s.spawn(move |_| assert_eq!(thread::current().id(), here));
                 assert_eq!(yields(), Some(Yield::Executed));
             }
-        })
+        });
     });
     drop(release);
     busy.join().unwrap();

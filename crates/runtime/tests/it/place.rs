@@ -8,9 +8,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use poach_runtime::{
-    BuildError, Placement, ThreadPool, Topology, TopologyError, Victims, blocking, join, spawn,
-};
+use poach_runtime::config::Victims;
+use poach_runtime::topology::{Placement, Topology, TopologyError};
+use poach_runtime::{BuildError, ThreadPool, blocking, join, spawn};
 
 /// Where each worker of the pool finds itself.
 fn processors(threads: usize, placement: impl Into<Placement>) -> Vec<Vec<usize>> {

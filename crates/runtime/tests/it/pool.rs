@@ -10,10 +10,12 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use poach_parallel::{par_bridge, par_for};
+use poach_runtime::config::MAX_THREADS;
+use poach_runtime::stats::WorkerStats;
 use poach_runtime::{
-    BuildError, MAX_THREADS, Priority, ThreadPool, WorkerStats, broadcast, current_num_threads,
-    in_place_scope, in_place_scope_fifo, interrupt, join, join_context, scope, scope_fifo, spawn,
-    spawn_broadcast, spawn_handle, task, worker,
+    BuildError, Priority, ThreadPool, broadcast, current_num_threads, in_place_scope,
+    in_place_scope_fifo, interrupt, join, join_context, scope, scope_fifo, spawn, spawn_broadcast,
+    spawn_handle, task, worker,
 };
 
 fn pool(threads: usize) -> ThreadPool {

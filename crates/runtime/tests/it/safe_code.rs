@@ -13,7 +13,8 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::task::{Context, Poll, Waker};
 use std::thread;
 
-use poach_runtime::{JoinHandle, Priority, Scope, ThreadBuilder, ThreadPool, foreign};
+use poach_runtime::config::ThreadBuilder;
+use poach_runtime::{JoinHandle, Priority, Scope, TaskBuilder, ThreadPool, foreign};
 
 use crate::alone::alone;
 
@@ -44,7 +45,8 @@ fn handles_may_be_forgotten_asked_twice_and_outlive_their_pool() {
             catch_unwind(AssertUnwindSafe(|| Pin::new(&mut handle).poll(&mut context))).is_err()
         );
         assert!(catch_unwind(AssertUnwindSafe(|| handle.join())).is_err());
-        let late = pool.task().priority(Priority::High).spawn_handle(|| vec![3]);
+        let task: TaskBuilder<'_> = pool.task().in_order().priority(Priority::High);
+        let late = task.spawn_handle(|| vec![3]);
         drop(pool);
         assert_eq!(late.join().unwrap(), [3]);
     });
@@ -87,12 +89,12 @@ fn a_scope_may_be_used_from_scopes_pools_and_threads_inside_of_it() {
                     poach_runtime::scope(|inner| {
                         inner.spawn(|_| into(s, &count));
                         into(inner, &count);
-                    })
+                    });
                 });
                 b.in_place_scope_fifo(|inner| inner.spawn_fifo(|_| into(s, &count)));
                 thread::scope(|t| _ = t.spawn(|| into(s, &count)));
                 poach_runtime::blocking(|| into(s, &count));
-            })
+            });
         });
         assert_eq!(count.into_inner(), 18);
     });
@@ -117,7 +119,7 @@ fn panics_at_every_depth_leave_all_pools_whole() {
                         s.spawn(|_| poach_runtime::interrupt(|| panic_any(3)));
                         s.spawn_broadcast(|_, context| panic_any(context.index()));
                         b.broadcast(|_| panic_any(4));
-                    })
+                    });
                 });
             }));
             assert_eq!(*panics.unwrap_err().downcast::<i32>().unwrap(), 4);

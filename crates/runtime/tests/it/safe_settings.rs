@@ -6,11 +6,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use poach_runtime::config::{SpawnOrder, Victims, Waiting};
+use poach_runtime::stats::WorkerStats;
+use poach_runtime::topology::Placement;
 use poach_runtime::topology::{Distance, Processor, Topology};
 use poach_runtime::trace::RecordError;
-use poach_runtime::{
-    JoinError, Placement, SpawnOrder, ThreadPool, ThreadPoolBuilder, Victims, Waiting, WorkerStats,
-};
+use poach_runtime::{JoinError, ThreadPool, ThreadPoolBuilder};
 
 use crate::alone::alone;
 

@@ -6,7 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
-use poach_runtime::{CancellationToken, JoinHandle, Scope, ThreadPool, Waiting, in_place_scope};
+use poach_runtime::cancel::CancellationToken;
+use poach_runtime::config::Waiting;
+use poach_runtime::{JoinHandle, Scope, ThreadPool, in_place_scope};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().num_threads(threads).build().unwrap()
@@ -125,7 +127,7 @@ fn a_token_stops_what_asks_it_and_what_has_not_started() {
         poach_runtime::scope(|s| {
             s.spawn_unless(&child, |_, _| _ = started.fetch_add(1, Ordering::SeqCst));
             s.spawn_unless(&other, |_, _| _ = started.fetch_add(10, Ordering::SeqCst));
-        })
+        });
     });
     assert_eq!(started.into_inner(), 10);
     parent.cancel();

@@ -8,8 +8,9 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
+use poach_runtime::config::Waiting;
 use poach_runtime::{
-    JoinHandle, Priority, ThreadPool, Waiting, broadcast, in_place_scope, interrupt, join, scope,
+    JoinHandle, Priority, ThreadPool, broadcast, in_place_scope, interrupt, join, scope,
     scope_fifo, spawn, spawn_broadcast, spawn_handle, task, yield_local,
 };
 

@@ -6,7 +6,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind, panic_any};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use poach_runtime::{ThreadBuilder, ThreadPool, Worker, interrupt, join};
+use poach_runtime::config::ThreadBuilder;
+use poach_runtime::{ThreadPool, Worker, interrupt, join};
 use send_wrapper::SendWrapper;
 
 use crate::alone::alone;
@@ -95,7 +96,7 @@ fn the_token_of_a_suspended_stack_is_refused_in_another_pool_on_its_thread() {
             })
         });
         assert!(text.contains("below the top"), "{text}");
-        assert_eq!(outer.join(|| 1, || 2), (1, 2));
+        assert_eq!(outer.run(|_| join(|| 1, || 2)), (1, 2));
     });
 }
 

@@ -43,7 +43,7 @@ fn tasks_of_a_scope_begin_though_its_body_waits_for_them() {
                 }
                 let all = wait_for(|| begun.load(Ordering::SeqCst) == tasks);
                 assert!(all, "{} of {tasks} tasks have begun", begun.load(Ordering::SeqCst));
-            })
+            });
         });
     }
 }
@@ -78,7 +78,7 @@ fn a_task_that_waits_for_older_ones_meets_them() {
                     s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
                 }
                 s.spawn(|_| assert!(wait_for(|| ended.load(Ordering::SeqCst) == tasks)));
-            })
+            });
         });
     }
 }
@@ -98,7 +98,7 @@ fn tasks_that_wait_for_each_other_meet() {
                 s.spawn(|_| meet(2));
                 s.spawn(|_| meet(2));
                 assert!(wait_for(|| begun.load(Ordering::SeqCst) == 2));
-            })
+            });
         });
     }
 }
@@ -118,7 +118,7 @@ fn tasks_spawned_by_a_stolen_task_begin() {
                 });
                 // Then this worker looks for work, and finds what the other has spawned.
                 assert!(wait_for(|| away.load(Ordering::SeqCst)));
-            })
+            });
         });
     }
 }
@@ -159,7 +159,7 @@ fn forks_and_spawned_tasks_behind_one_leaf_begin() {
                     },
                     count,
                 );
-            })
+            });
         });
     }
 }
@@ -178,7 +178,7 @@ fn a_thief_that_does_not_come_back_either_leaves_another_on_the_lookout() {
                 s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
                 s.spawn(|_| _ = ended.fetch_add(1, Ordering::SeqCst));
                 wait();
-            })
+            });
         });
         // So that all are asleep.
         thread::sleep(Duration::from_millis(3));
@@ -204,7 +204,7 @@ fn exposed_tasks_run_once() {
                         thread::sleep(Duration::from_micros(round * 7 % 200));
                     }
                 }
-            })
+            });
         });
         assert!(runs.iter().all(|runs| runs.load(Ordering::SeqCst) == 1), "round {round}");
     }

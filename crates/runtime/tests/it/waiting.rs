@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use poach_runtime::config::Waiting;
 use poach_runtime::{
-    ThreadPool, ThreadPoolBuilder, Waiting, Worker, broadcast, join, scope, spawn, spawn_handle,
+    ThreadPool, ThreadPoolBuilder, Worker, broadcast, join, scope, spawn, spawn_handle,
 };
 
 const ALL: [Waiting; 5] =

@@ -35,7 +35,7 @@
 //! permissions, as Unix numbers them), `owner` and `group` stand only where the scan has kept them.
 //!
 //! `stats` has a row for each worker of the runtime, if the scan has counted them (`poach scan
-//! --stats`); otherwise it is not there. `poach_runtime::WorkerStats` says what each number means.
+//! --stats`); otherwise it is not there. `poach_runtime::stats::WorkerStats` says what each number means.
 //!
 //! **Names are lossless.** Where a `path` or `name` is not valid UTF-8 each sequence of bytes that
 //! is none stands as U+FFFD in it, and beside it stands `path_hex` or `name_hex`: all of its bytes,

@@ -8,7 +8,8 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use poach_runtime::{Stats, ThreadPool};
+use poach_runtime::ThreadPool;
+use poach_runtime::stats::Stats;
 
 use super::family::Task;
 use super::{Findings, RootDirectory, Walk, Worker};

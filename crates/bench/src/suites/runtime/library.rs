@@ -66,7 +66,7 @@ fn stacks(workers: usize, each: u64) -> u64 {
 /// Whether Poach can have so many workers. Others try to start them, and end the process where the
 /// system has no room for their stacks.
 pub(super) fn comparable(workers: usize) -> Result<()> {
-    let most = poach_runtime::MAX_THREADS;
+    let most = poach_runtime::config::MAX_THREADS;
     ensure!(workers <= most, "a pool of Poach has {most} workers at most, not {workers}");
     Ok(())
 }

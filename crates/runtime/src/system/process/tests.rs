@@ -204,7 +204,7 @@ pub(crate) mod children {
             drop(late);
             drop(pool);
             // The global pool is the child's own, and so is one that it makes.
-            assert!(crate::global_if_made().is_none());
+            assert!(ThreadPool::global_if_made().is_none());
             assert_eq!(join(|| 1, || 2), (1, 2));
             assert_eq!(scope(|_| 3), 3);
             assert_eq!(crate::task().in_order().spawn_handle(|| 4).join().unwrap(), 4);
@@ -403,7 +403,7 @@ pub(crate) mod children {
         }
         let (tell, told) = mpsc::channel();
         *TOLD.lock().unwrap() = Some(tell);
-        crate::set_global_builder(|| {
+        crate::ThreadPoolBuilder::set_global(|| {
             // What makes the pool asks for it: refused, where it waited for itself.
             assert!(refusal(|| join(|| 1, || 2)).contains("used by its own builder"));
             // The lock is free again when the other thread hears of it, and forks.
@@ -421,8 +421,8 @@ pub(crate) mod children {
         let status = fork(|| {
             // It makes its own, in the same way; nobody holds the lock there.
             drop(TOLD.lock().unwrap().take());
-            assert!(crate::global_if_made().is_none());
-            assert!(crate::set_global_builder(ThreadPool::builder).is_err());
+            assert!(ThreadPool::global_if_made().is_none());
+            assert!(crate::ThreadPoolBuilder::set_global(ThreadPool::builder).is_err());
             assert!(ThreadPool::builder().num_threads(2).build_global().is_ok());
             assert_eq!((join(|| 1, || 2), crate::global().threads()), ((1, 2), 2));
             8

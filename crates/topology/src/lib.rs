@@ -9,18 +9,24 @@
 //!
 //! The machine is read once in a process: the first time that somebody asks. Which of its
 //! processors may be used is asked again each time, for it can change.
+//!
+//! | module | contents |
+//! |---|---|
+//! | `sysfs` | what Linux says of its processors |
+//! | `placement` | which processor each worker is bound to |
+//! | `affinity` | which processors a thread may use, and binding it to one |
+#![doc = include_str!("readme.md")]
 
+mod affinity;
 mod placement;
 mod sysfs;
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::Mutex;
 
-use crate::system::affinity;
-use crate::system::process::PerProcess;
-
+pub use affinity::{allowed, bind};
 pub use placement::Placement;
 
 /// A processor: what the system runs one thread on at a time.
@@ -61,12 +67,9 @@ pub enum Distance {
 /// The processors that may be used, and how far apart they are.
 ///
 /// ```
-/// # use poach_runtime as poach;
 /// # #[cfg(target_os = "linux")]
-/// # fn main() -> Result<(), poach::TopologyError> {
-/// use poach::Topology;
-///
-/// let topology = Topology::read()?;
+/// # fn main() -> Result<(), poach_topology::TopologyError> {
+/// let topology = poach_topology::Topology::read()?;
 /// let first = topology.processors()[0];
 /// println!("processor {} is on node {}", first.id, first.node);
 /// # Ok(())
@@ -163,20 +166,23 @@ impl Topology {
     ///
     /// [`TopologyError`]; on other systems always `Affinity`.
     pub fn read() -> Result<Topology, TopologyError> {
-        // A forked child does not wait for a thread of its parent that is just setting it.
-        static MACHINE: PerProcess<OnceLock<Topology>> = PerProcess::new();
-        let machine = MACHINE.get();
-        let allowed = affinity::allowed().map_err(TopologyError::Affinity)?;
-        if let Some(machine) = machine.get() {
+        static MACHINE: Mutex<Option<Topology>> = Mutex::new(None);
+        let allowed = allowed().map_err(TopologyError::Affinity)?;
+        // A forked child does not wait for a thread of its parent that held the lock: it reads again.
+        let mut known = MACHINE.try_lock().ok();
+        if let Some(Some(machine)) = known.as_deref() {
             return machine.restrict(&allowed);
         }
         let devices = Path::new(DEVICES);
         if !devices.join(sysfs::PROCESSORS).exists() {
             return Topology::flat(&allowed);
         }
-        // Another thread may have set the same.
-        _ = machine.set(Topology::read_from(devices)?);
-        Topology::read()
+        let machine = Topology::read_from(devices)?;
+        let restricted = machine.restrict(&allowed);
+        if let Some(known) = known.as_deref_mut() {
+            *known = Some(machine);
+        }
+        restricted
     }
 
     /// The online processors of the machine that a tree in the form of Linux's `/sys/devices` tells
@@ -259,7 +265,3 @@ impl Topology {
         }
     }
 }
-
-// They write and read files, which Miri keeps from its programs.
-#[cfg(all(test, not(miri)))]
-mod tests;

@@ -3,7 +3,19 @@
 use std::fs;
 use std::path::Path;
 
-use super::*;
+use poach_topology::{Distance, Placement, Processor, Topology, TopologyError};
+
+#[test]
+#[cfg(target_os = "linux")]
+fn a_thread_that_is_bound_may_use_one_processor() {
+    let first = poach_topology::allowed().unwrap()[0];
+    let bound = std::thread::spawn(move || {
+        assert!(poach_topology::bind(usize::MAX).is_err());
+        poach_topology::bind(first).unwrap();
+        (poach_topology::allowed().unwrap(), Topology::read().unwrap().processors().len())
+    });
+    assert_eq!(bound.join().unwrap(), (vec![first], 1));
+}
 
 /// A tree in the form of `/sys/devices`.
 struct Machine(tempfile::TempDir);
@@ -147,7 +159,8 @@ fn arms_hybrid_takes_the_strong_cluster_first_though_its_numbers_are_higher() {
 #[test]
 fn one_processor_of_which_nothing_is_told() {
     let topology = Machine::new("0").read();
-    let only = Processor { id: 0, node: 0, package: 0, cache: 0, core: 0, thread: 0, class: 0 };
+    let flat = Topology::flat(&[0]).unwrap();
+    let only: Processor = flat.processors()[0];
     assert_eq!(topology.processors(), [only]);
     assert_eq!(topology.place(&Placement::Scatter, 3).unwrap(), Some(vec![0, 0, 0]));
     assert_eq!(topology, Topology::flat(&[0]).unwrap());
@@ -268,7 +281,7 @@ fn what_is_no_file_or_no_machine_is_refused() {
 fn this_machine_is_read_and_holds_together() {
     let topology = Topology::read().unwrap();
     let ids: Vec<_> = topology.processors().iter().map(|each| each.id).collect();
-    assert_eq!(ids, affinity::allowed().unwrap());
+    assert_eq!(ids, poach_topology::allowed().unwrap());
     for placement in [Placement::Compact, Placement::Scatter] {
         let mut order = place(&topology, &placement);
         order.sort_unstable();

@@ -4,8 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Processor, Topology, TopologyError};
 
-/// Where the workers of a pool are to run:
-/// [`ThreadPoolBuilder::pin`](crate::ThreadPoolBuilder::pin).
+/// Where the workers of a pool are to run: `ThreadPoolBuilder::pin` of the runtime.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Placement {
