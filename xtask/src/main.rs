@@ -109,9 +109,6 @@ enum Verb {
     Capi(verb::capi::Options),
     /// Every command in the guide's pages ends as its page says.
     Guide(verb::guide::Options),
-    /// All packages can be packed, and the program and the library build and run from the packages
-    /// alone.
-    Publish(verb::publish::Options),
     /// Makes the commit and the tag of a release, after checking what a release requires.
     Release(verb::release::Options),
     /// The public items of the last release are still there, if the version promises it.
@@ -162,7 +159,6 @@ fn main() -> ExitCode {
         Verb::Mpi(options) => verb::mpi::run(&options),
         Verb::Capi(options) => verb::capi::run(&options),
         Verb::Guide(options) => verb::guide::run(&options),
-        Verb::Publish(options) => verb::publish::run(&options),
         Verb::Release(options) => verb::release::run(&options),
         Verb::Interface => verb::release::interface(),
         Verb::Python(options) => verb::python::run(&options),

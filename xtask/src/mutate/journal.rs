@@ -18,8 +18,6 @@ pub(crate) enum Outcome {
     Caught,
     /// The tests did not end in time, which counts as caught.
     TimedOut,
-    /// It does not compile, so it is no mutant.
-    NotRust,
     /// Every test passed.
     Survived,
 }
@@ -29,7 +27,6 @@ impl Outcome {
         match self {
             Outcome::Caught => "caught",
             Outcome::TimedOut => "timed out",
-            Outcome::NotRust => "does not compile",
             Outcome::Survived => "survived",
         }
     }
@@ -78,8 +75,7 @@ impl Journal {
         for line in text.lines() {
             let Ok(row) = serde_json::from_str::<Value>(line) else { continue };
             let word = |name: &str| row[name].as_str().unwrap_or_default().to_owned();
-            let outcomes =
-                [Outcome::Caught, Outcome::TimedOut, Outcome::NotRust, Outcome::Survived];
+            let outcomes = [Outcome::Caught, Outcome::TimedOut, Outcome::Survived];
             let outcome = outcomes.into_iter().find(|outcome| outcome.word() == word("outcome"));
             let seconds = |name: &str| row[name].as_f64().unwrap_or_default();
             let passed = Passed { longest: seconds("longest"), at: seconds("at") };

@@ -57,6 +57,7 @@ impl Mutant {
     }
 
     /// The source with the change.
+    #[cfg(test)]
     pub(crate) fn applied(&self, source: &str) -> String {
         let (before, after) = (&source[..self.range.start], &source[self.range.end..]);
         format!("{before}{}{after}", self.text)

@@ -2,7 +2,7 @@
 //!
 //! To compile is most of what a mutant costs that is compiled by itself. Here each change stands
 //! beside what it changes, as a choice: `x.load(if mutant(7) { Relaxed } else { Acquire })`. What a
-//! choice cannot say (in a `const`, or a type that differs) is left to be tried alone.
+//! choice cannot say (in a `const`, or a type that differs) is not tried.
 
 use std::ops::Range;
 

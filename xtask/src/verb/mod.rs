@@ -26,7 +26,6 @@ pub(crate) mod mpi;
 pub(crate) mod mutate;
 pub(crate) mod oldest;
 pub(crate) mod prose;
-pub(crate) mod publish;
 pub(crate) mod python;
 pub(crate) mod rayon_bench;
 pub(crate) mod rayon_programs;

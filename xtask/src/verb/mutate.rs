@@ -2,11 +2,9 @@
 //! notices it.
 //!
 //! Mutants are tried in a copy of the workspace under `target/mutate`, never in the workspace
-//! itself. All that can be are in one build, each as a choice of the running program
-//! ([`together`]). With `--alone` a mutant compiles by itself, then the tests of its crate run,
-//! then, for a queue or a pool, the quick matrix of `poach check`. What became of it stands in a
-//! journal, so a run can be interrupted and taken up again, and a file that has not changed is not
-//! tried twice.
+//! itself. All are in one build, each as a choice of the running program ([`together`]); what a
+//! choice cannot say is reported as not tried. What became of a mutant stands in a journal, so a run
+//! can be interrupted and taken up again, and a file that has not changed is not tried twice.
 
 mod together;
 mod trial;
@@ -14,13 +12,12 @@ mod trial;
 use std::collections::{BTreeSet, HashMap};
 use std::fmt::Write as _;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
-use std::sync::Mutex;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result, bail};
 
-use crate::mutate::journal::{Journal, Outcome, Passed, equivalents, fingerprint};
+use crate::mutate::journal::{Journal, Outcome, equivalents, fingerprint};
 use crate::mutate::{Mutant, mutants};
 use crate::workspace;
 
@@ -70,16 +67,9 @@ pub(crate) struct Options {
     /// Leave out tests that take longer than so many seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     longest: f64,
-    /// Compile each mutant by itself, in a copy of the workspace: for those that cannot be in one
-    /// build with the others.
-    #[arg(long)]
-    alone: bool,
-    /// Mutants tried at once; with `--alone`, each in a copy of its own.
+    /// Mutants tried at once.
     #[arg(long, default_value_t = 1)]
     jobs: usize,
-    /// Seconds that a mutant's tests may take with `--alone` before it counts as caught.
-    #[arg(long, default_value_t = 600)]
-    timeout: u64,
 }
 
 fn shard(text: &str) -> Result<(usize, usize), String> {
@@ -162,11 +152,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     let scratch = workspace::target_directory()?.join("mutate");
     let mut journal = Journal::open(&scratch.join("journal.jsonl"))?;
-    let timeout = Duration::from_secs(options.timeout);
     if options.minutes == Some(0) {
-        cases.retain(|case| case.asked);
-    } else if options.alone {
-        judge(&root, &scratch, &cases, &mut journal, options.jobs.max(1), timeout, &commands)?;
         cases.retain(|case| case.asked);
     } else {
         let mut builds: Vec<&[&str]> = BUILDS.to_vec();
@@ -299,89 +285,6 @@ pub(crate) fn test_modules(path: &str, source: &str) -> Vec<String> {
     modules
 }
 
-/// What tells whether a change of this file is noticed: the first compiles it.
-fn commands(path: &str) -> Vec<String> {
-    let package = package(directory(path));
-    let mut all = vec![format!("check -p {package} --tests"), format!("test -p {package}")];
-    if package == "poach-memory" {
-        // On x86 a thief needs no fence: the queues' loom models are for processors on which it
-        // does.
-        all.push("test -p poach-deque --test it model_fenced".to_owned());
-    }
-    if matches!(package.as_str(), "poach-deque" | "poach-pool" | "poach-memory") {
-        all.push("run -p poach-cli -- check all --quick".to_owned());
-    }
-    all
-}
-
-/// Tries every mutant that the journal does not know, and notes what becomes of it.
-fn judge(
-    root: &Path,
-    scratch: &Path,
-    cases: &[Case],
-    journal: &mut Journal,
-    jobs: usize,
-    timeout: Duration,
-    commands: &(dyn Fn(&str) -> Vec<String> + Sync),
-) -> Result<()> {
-    let open: Vec<&Case> = cases.iter().filter(|case| case.is_open(journal, false)).collect();
-    let (count, queue) = (open.len(), Mutex::new(open.into_iter().enumerate()));
-    let journal = Mutex::new(journal);
-    std::thread::scope(|scope| {
-        let workers: Vec<_> = (0..jobs)
-            .map(|job| {
-                let (queue, journal) = (&queue, &journal);
-                scope.spawn(move || -> Result<()> {
-                    let copy = scratch.join(format!("copy-{job}"));
-                    workspace::copy(root, &copy)?;
-                    let target = scratch.join(format!("target-{job}"));
-                    loop {
-                        let next = queue.lock().expect("nobody panics with it").next();
-                        let Some((place, case)) = next else { return Ok(()) };
-                        let file = copy.join(&case.path);
-                        std::fs::write(&file, case.mutant.applied(&case.source))?;
-                        let outcome = attempt(&copy, &target, &commands(&case.path), timeout);
-                        std::fs::write(&file, &case.source)?;
-                        let outcome = outcome?;
-                        let (path, line) = (&case.path, case.mutant.line);
-                        let change = case.mutant.change(&case.source);
-                        println!("{}/{count} {path}:{line}: {change}: {outcome}", place + 1);
-                        let mut journal = journal.lock().expect("nobody panics with it");
-                        journal.note(
-                            &case.mutant.key,
-                            &case.fingerprint,
-                            outcome,
-                            Passed::default(),
-                        )?;
-                    }
-                })
-            })
-            .collect();
-        workers.into_iter().try_for_each(|worker| worker.join().expect("a worker returns"))
-    })
-}
-
-/// Runs the commands one after the other until one fails.
-fn attempt(copy: &Path, target: &Path, commands: &[String], timeout: Duration) -> Result<Outcome> {
-    for (place, command) in commands.iter().enumerate() {
-        let mut cargo = Command::new("cargo");
-        cargo.args(command.split_whitespace()).current_dir(copy).env("CARGO_TARGET_DIR", target);
-        cargo.env_remove("CARGO").env_remove("RUSTUP_TOOLCHAIN");
-        cargo.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut cargo, 0);
-        let mut child =
-            cargo.spawn().with_context(|| format!("could not start cargo {command}"))?;
-        match wait(&mut child, timeout)? {
-            Some(true) => {}
-            Some(false) if place == 0 => return Ok(Outcome::NotRust),
-            Some(false) => return Ok(Outcome::Caught),
-            None => return Ok(Outcome::TimedOut),
-        }
-    }
-    Ok(Outcome::Survived)
-}
-
 /// Whether a child succeeds; `None` if it takes too long, when it and all that it started are
 /// ended. What counts is how long this program has waited, so that a pause of both is none.
 fn wait(child: &mut Child, timeout: Duration) -> Result<Option<bool>> {
@@ -421,7 +324,6 @@ fn report(
         for case in cases.iter().filter(|case| case.path == path) {
             let key = &case.mutant.key;
             match journal.known(key, &case.fingerprint) {
-                Some(Outcome::NotRust) => continue,
                 None if case.explained => equal += 1,
                 None => untried += 1,
                 Some(Outcome::Caught) => caught += 1,
@@ -444,31 +346,19 @@ fn report(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::mutate::journal::Passed;
 
-    /// A crate with two changes that its test notices, and one that nobody notices.
     #[test]
-    fn a_survivor_is_reported_as_such() {
-        let directory = tempfile::tempdir().unwrap();
-        let root = directory.path().join("tree");
-        std::fs::create_dir_all(root.join("src")).unwrap();
-        let manifest = "[package]\nname = \"tiny\"\nedition = \"2024\"\n[workspace]\n";
-        std::fs::write(root.join("Cargo.toml"), manifest).unwrap();
-        let source = "pub fn checked(x: u32) -> bool {\n    x == 3\n}\n\
-                      pub fn unchecked(x: u32) -> bool {\n    x != 4\n}\n\
-                      pub fn next(x: u32) -> u32 {\n    x + 1\n}\n\
-                      #[test]\nfn t() {\n    assert!(checked(3) && next(2) == 3);\n    unchecked(1);\n}\n";
-        std::fs::write(root.join("src/lib.rs"), source).unwrap();
-        let git = |arguments: &[&str]| {
-            let status = Command::new("git").args(arguments).current_dir(&root).status().unwrap();
-            assert!(status.success());
-        };
-        git(&["init", "-q"]);
-        git(&["add", "."]);
+    fn a_survivor_is_reported_unless_it_is_explained() {
+        let source =
+            "fn f(x: u32) -> bool {\n    x == 3\n}\nfn g(x: u32) -> bool {\n    x != 4\n}\n";
         let path = "src/lib.rs".to_owned();
+        let (caught, survivor) =
+            ("src/lib.rs: comparison: x == 3", "src/lib.rs: comparison: x != 4");
         let mut cases: Vec<Case> = mutants(&path, source)
             .unwrap()
             .into_iter()
-            .filter(|mutant| mutant.line < 10)
+            .filter(|mutant| [caught, survivor].contains(&mutant.key.as_str()))
             .map(|mutant| Case {
                 path: path.clone(),
                 source: source.to_owned(),
@@ -478,35 +368,23 @@ mod tests {
                 asked: true,
             })
             .collect();
-        let scratch = directory.path().join("scratch");
-        let mut journal = Journal::open(&scratch.join("journal.jsonl")).unwrap();
-        let commands = |_: &str| vec!["check --tests".to_owned(), "test".to_owned()];
-        let limit = Duration::from_mins(1);
-        let run = |cases: &[Case], journal: &mut Journal| {
-            judge(&root, &scratch, cases, journal, 2, limit, &commands).unwrap();
-        };
-        run(&cases, &mut journal);
-        let none = HashMap::new();
-        let (table, survivors) = report(&cases, &journal, &none);
+        let directory = tempfile::tempdir().unwrap();
+        let mut journal = Journal::open(&directory.path().join("journal.jsonl")).unwrap();
+        assert!(cases.len() == 2 && cases.iter().all(|case| case.is_open(&journal, false)));
+        for (key, outcome) in [(caught, Outcome::Caught), (survivor, Outcome::Survived)] {
+            journal.note(key, &fingerprint(source), outcome, Passed::default()).unwrap();
+        }
+        assert!(!cases.iter().any(|case| case.is_open(&journal, false)));
+        let (table, survivors) = report(&cases, &journal, &HashMap::new());
         let found: Vec<&str> = survivors.iter().map(|text| text.lines().next().unwrap()).collect();
-        let unnoticed = "src/lib.rs: comparison: x != 4";
-        assert_eq!(found, [unnoticed], "{table}");
-        let same = HashMap::from([(unnoticed.to_owned(), "said".to_owned())]);
+        assert_eq!(found, [survivor], "{table}");
+        let same = HashMap::from([(survivor.to_owned(), "said".to_owned())]);
         let (table, survivors) = report(&cases, &journal, &same);
         assert!(survivors.is_empty(), "{table}");
         assert!(needless(&cases, &journal).is_empty());
         // Of one that is caught the argument is wrong.
-        let caught =
-            cases.iter_mut().find(|case| case.mutant.key == "src/lib.rs: comparison: x == 3");
-        caught.expect("it is there").explained = true;
-        assert_eq!(needless(&cases, &journal), ["src/lib.rs: comparison: x == 3"]);
-        // The copy is as it was, and a second run has nothing to do.
-        assert_eq!(std::fs::read_to_string(scratch.join("copy-0/src/lib.rs")).unwrap(), source);
-        let lines =
-            || std::fs::read_to_string(scratch.join("journal.jsonl")).unwrap().lines().count();
-        let before = lines();
-        run(&cases, &mut journal);
-        assert_eq!((before, lines()), (cases.len(), cases.len()));
+        cases.iter_mut().find(|case| case.mutant.key == caught).unwrap().explained = true;
+        assert_eq!(needless(&cases, &journal), [caught]);
     }
 
     #[test]

@@ -4,7 +4,7 @@
 //! In this order: the version comes after the last one, and no tag has it; nothing is uncommitted;
 //! the changelog says something under "Unreleased"; the public items that the last tag had are
 //! still there, unless the version is one that may break them (cargo-semver-checks, which must be
-//! installed); the packages can be used by themselves (`publish --dry`). Then the versions in
+//! installed); each package builds from what is packed. Then the versions in
 //! `Cargo.toml`, the lock file and the changelog's heading change, in one commit with an annotated
 //! tag. With `--dry` that commit is made in a copy and shown. Nothing is sent anywhere.
 
@@ -14,7 +14,6 @@ use std::path::Path;
 use anyhow::{Context as _, Result, bail, ensure};
 use cargo_metadata::semver::Version;
 
-use super::publish;
 use crate::run::Step;
 use crate::workspace::{self, Workspace};
 
@@ -25,7 +24,7 @@ pub(crate) struct Options {
     /// Change a copy, and show what would be committed.
     #[arg(long)]
     dry: bool,
-    /// Do not pack and use the packages: `publish --dry` was run by itself.
+    /// Do not pack and build the packages: `cargo publish --workspace --dry-run` was run by itself.
     #[arg(long)]
     packed: bool,
 }
@@ -51,7 +50,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
         ),
     }
     if !options.packed {
-        publish::run(&publish::Options { dry: true, names: false })?;
+        Step::cargo("publish --workspace --dry-run --locked")
+            .run("a package does not build from what is packed")?;
     }
     let place = if options.dry {
         let copy = workspace::target_directory()?.join("release");

@@ -2,7 +2,6 @@
 //! the original core and on `compat/rayon-core`: that their answers are the same, and how long each
 //! takes, in turn.
 
-mod figure;
 mod inputs;
 mod programs;
 
@@ -32,7 +31,7 @@ pub(crate) struct Options {
     /// These packages alone.
     #[arg(long, value_delimiter = ',')]
     program: Vec<String>,
-    /// Write the table, a figure and every sample to this directory.
+    /// Write the table and every sample to this directory.
     #[arg(long)]
     save: Option<PathBuf>,
 }
@@ -77,7 +76,6 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     print!("{table}");
     if let Some(directory) = &options.save {
         write(&directory.join("programs.md"), table)?;
-        write(&directory.join("programs.svg"), figure::draw(&measured, options.threads)?)?;
         write(&directory.join("programs.json"), samples(&measured, options)?)?;
     }
     Ok(())
