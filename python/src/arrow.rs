@@ -1,9 +1,9 @@
 //! Tables, as Arrow's C stream (`__arrow_c_stream__`), which pandas, polars, pyarrow, `DuckDB` and
 //! others read.
 //!
-//! `arrow-array` makes the stream, and hands it over as one value that releases itself: so the
-//! capsule is made without unsafe code. `pyo3-arrow` would bring `arrow-cast`, `arrow-select` and
-//! numpy for classes of tables that each reader has its own of.
+//! `arrow-array` makes the stream as one value that releases itself, so the capsule needs no unsafe
+//! code. `pyo3-arrow` would depend on `arrow-cast`, `arrow-select` and numpy, for table classes
+//! that each reader has already.
 
 use std::sync::Arc;
 
@@ -27,10 +27,10 @@ use crate::options::kind_name;
 /// Rows of one batch.
 const BATCH: usize = 1 << 14;
 
-/// A stream in a capsule of the name that the protocol says.
+/// A stream in a capsule with the name that the protocol specifies.
 ///
-/// The protocol lets who asks request a schema, and who answers disregard that, as is done here:
-/// each value has the one type that it can have.
+/// The protocol lets the reader request a schema, and lets the writer ignore the request. This
+/// writer ignores it, because each value has only one possible type.
 pub(crate) fn capsule(
     py: Python<'_>,
     reader: Box<dyn RecordBatchReader + Send>,
@@ -42,7 +42,7 @@ fn time() -> DataType {
     DataType::Timestamp(TimeUnit::Second, Some("UTC".into()))
 }
 
-/// A path or name: what is not UTF-8 has U+FFFD in the text, and its bytes in the column beside it.
+/// A path or name: text with U+FFFD for invalid UTF-8, and a column with the bytes in that case.
 #[derive(Default)]
 struct Paths {
     text: StringBuilder,
@@ -61,7 +61,7 @@ impl Paths {
     }
 }
 
-/// The entries of a scan, a row each.
+/// The entries of a scan, one per row.
 pub(crate) struct Rows {
     walk: Walk,
     schema: SchemaRef,
@@ -152,7 +152,7 @@ impl RecordBatchReader for Rows {
     }
 }
 
-/// What a column of a report holds, by its cells; where there are none, by its name.
+/// The type of a report's column: by its cells, or by its name if it has no cells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Type {
     Unknown,
@@ -175,7 +175,7 @@ impl Type {
         }
     }
 
-    /// The columns of reports that are there in several, and those whose cells may all be empty.
+    /// The columns that several reports have, and those whose cells may all be empty.
     fn named(name: &str) -> Type {
         match name {
             "path" | "target" => Type::Path,
@@ -188,7 +188,7 @@ impl Type {
         }
     }
 
-    /// What holds both.
+    /// The type that can hold both.
     fn or(self, other: Type) -> Type {
         match (self, other) {
             (Type::Unknown, known) | (known, Type::Unknown) => known,
@@ -263,7 +263,7 @@ pub(crate) fn report(section: &Section) -> PyResult<Box<dyn RecordBatchReader + 
     Ok(Box::new(RecordBatchIterator::new([Ok(batch)], schema)))
 }
 
-/// A cell among others that are text.
+/// A cell of a column of text.
 fn words(cell: &Cell) -> Option<String> {
     match cell {
         Cell::Count(number) | Cell::Bytes(number) => Some(number.to_string()),

@@ -1,4 +1,4 @@
-//! Work on a thread of its own, while the thread that asked for it belongs to Python.
+//! Work on another thread, while the calling thread handles signals and callbacks for Python.
 
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,24 +8,23 @@ use std::time::Duration;
 use pyo3::exceptions::{PyOSError, PyValueError};
 use pyo3::prelude::*;
 
-/// The calling thread looks for signals at least so often.
+/// The calling thread checks for signals at least once in this time.
 const SIGNALS: Duration = Duration::from_millis(50);
 
-/// Wakes the thread that waits, however the work ends.
+/// Wakes the waiting thread when the work ends, also by a panic.
 struct Done<'a>(&'a AtomicBool, Thread);
 
 impl Drop for Done<'_> {
     fn drop(&mut self) {
-        // Release: pairs with the load in `watched`. What the work has made is handed on by the
-        // join.
+        // Release: pairs with the load in `watched`. The join passes the result on.
         self.0.store(true, Ordering::Release);
         self.1.unpark();
     }
 }
 
-/// Runs `work` on another thread. The calling one waits without the GIL; every 50 ms it looks for
-/// signals, and calls `tick`, with the GIL. What these raise is raised here, once the work has
-/// ended: `stop` is called to that end.
+/// Runs `work` on another thread. The calling thread waits without the GIL. Every 50 ms it takes
+/// the GIL, checks for signals and calls `tick`. If one of these raises an exception, it calls
+/// `stop`, waits for the end of the work, and raises the exception.
 pub(crate) fn watched<T: Send>(
     py: Python<'_>,
     stop: impl Fn(),
@@ -59,7 +58,7 @@ pub(crate) fn watched<T: Send>(
     })
 }
 
-/// How often a user wants to be called back.
+/// The interval of a user's callback.
 pub(crate) fn interval(seconds: f64) -> PyResult<Duration> {
     Duration::try_from_secs_f64(seconds)
         .map_err(|error| PyValueError::new_err(format!("interval: {seconds}: {error}")))

@@ -1,4 +1,4 @@
-//! `poach.check`: the queues' own source on a simulated machine, as `poach check --json` says it.
+//! `poach.check`: the model checker, with the document of `poach check --json`.
 
 #[path = "../../crates/cli/src/check/report.rs"]
 #[expect(dead_code, reason = "the program's documents, without what it writes for people")]
@@ -21,12 +21,11 @@ use crate::json::{invalid, loads};
 use crate::options::Names;
 use report::{CaseRow, Document, Head, LitmusRow, Run};
 
-/// Tasks, steals, entries of a store buffer and stores between two pops, at most: what a model can
-/// hold.
+/// The limit of a model's tasks, steals, store buffer entries and stores between two pops.
 const MOST_TASKS: u32 = 60;
 const MOST_STORES: u32 = 100;
 
-/// A queue, and what is asked of it.
+/// A queue, and the options of its check.
 struct Question {
     queue: matrix::Named,
     kind: PolicyKind,
@@ -40,12 +39,12 @@ struct Question {
     scenes: Vec<(&'static str, Scenario)>,
 }
 
-/// Runs a queue's own source on a simulated machine with bounded store buffers, in every order, and
-/// returns the document of `poach check --json`: `verdict` is clean, violation or incomplete.
+/// Model-checks a queue's own source on a simulated machine with bounded store buffers. Returns the
+/// document of `poach check --json`: `verdict` is clean, violation or incomplete.
 ///
-/// `queue` is one of `poach.QUEUES`; or "all", the matrix of queues and bounds, smaller with
-/// `quick`; or "litmus", the machine against the x86-TSO paper; or "laws". A search ends after
-/// `seconds`, incomplete then; None lets it run to its end.
+/// `queue` is one of `poach.QUEUES`, or "all" (the matrix of queues and bounds, smaller with
+/// `quick`), "litmus" (the litmus tests of the x86-TSO paper) or "laws". The search ends after
+/// `seconds` with an incomplete result; None means no limit.
 #[pyfunction]
 #[pyo3(signature = (
     queue, /, *, policy=None, memory="tso", store_buffer=2, egress=true, delta=None, stores_between=None, tasks=None,
@@ -80,7 +79,7 @@ pub(crate) fn check<'py>(
         })
         .transpose()?;
     let config = Config { stop: Arc::clone(&stop), max_time, ..Config::default() };
-    // Relaxed: the flag is all there is to see.
+    // Relaxed: the flag carries no other data.
     let end = || stop.store(true, Ordering::Relaxed);
     let watch = |work: &(dyn Fn() -> Result<String> + Sync)| watched(py, end, |_| Ok(()), work);
     let document = match queue {
@@ -202,7 +201,7 @@ fn one(question: &Question) -> Result<String> {
     let policy = question.kind.with(question.delta);
     let (began, mut runs) = (Instant::now(), Vec::new());
     for (scene, scenario) in &question.scenes {
-        // The time is for all of them.
+        // The time limit is for all scenes together.
         let max_time = question.config.max_time.map(|most| most.saturating_sub(began.elapsed()));
         let left = Config { max_time, ..question.config.clone() };
         let report = explore(question.queue.algorithm, policy, scenario, &left);
@@ -240,8 +239,7 @@ fn all(config: &Config, quick: bool) -> Result<String> {
         let own = case.config();
         let max_time = left.into_iter().chain(own.max_time).min();
         let own = Config { stop: Arc::clone(&config.stop), outlives_aborts: true, max_time, ..own };
-        // In a thread of its own, since a panic that cannot unwind is the last that a thread
-        // explores.
+        // In a new thread, because a thread explores nothing after a panic that cannot unwind.
         let report: Report = std::thread::scope(|scope| scope.spawn(|| case.run(&own)).join())
             .unwrap_or_else(|panic| std::panic::resume_unwind(panic));
         rows.extend(CaseRow::of(case, &report));

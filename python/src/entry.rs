@@ -9,26 +9,24 @@ use pyo3::prelude::*;
 
 use crate::options::kind_name;
 
-/// A file, directory, link or something else that a scan has found. Its sizes include all that is
-/// in it.
+/// A file, directory, link or other entry of a scan. Its sizes include everything below it.
 #[pyclass(frozen, module = "poach")]
 pub(crate) struct Entry {
     scan: Arc<Scan>,
     id: NodeId,
-    /// The given paths are at 0.
+    /// The depth below the scanned paths, which have depth 0.
     #[pyo3(get)]
     depth: u32,
 }
 
-/// The bytes of a name or a path, as Python's functions of files take them: what is not UTF-8
-/// becomes surrogates there.
+/// A name or path as Python's file functions take it: invalid UTF-8 becomes surrogates.
 #[cfg(unix)]
 pub(crate) fn os_string(bytes: &[u8]) -> OsString {
     use std::os::unix::ffi::OsStringExt as _;
     OsString::from_vec(bytes.to_vec())
 }
 
-/// The bytes of a name or a path, as Python's functions of files take them.
+/// A name or path as Python's file functions take it.
 #[cfg(not(unix))]
 pub(crate) fn os_string(bytes: &[u8]) -> OsString {
     String::from_utf8_lossy(bytes).into_owned().into()
@@ -50,13 +48,13 @@ impl Entry {
 
 #[pymethods]
 impl Entry {
-    /// Its name; of a given path, the path.
+    /// Its name; for a scanned path, the path.
     #[getter]
     fn name(&self) -> OsString {
         os_string(self.node().name())
     }
 
-    /// Its path, beginning with the path as it was given.
+    /// Its path, which begins with the scanned path as it was given.
     #[getter]
     fn path(&self) -> OsString {
         os_string(&self.node().path())
@@ -73,61 +71,61 @@ impl Entry {
         self.node().kind() == Kind::Directory
     }
 
-    /// Its length, with all that is in it; 0 if another name of the same file bears it.
+    /// Its length in bytes, with everything below it; 0 if it counts at another name of the file.
     #[getter]
     fn apparent_bytes(&self) -> u64 {
         self.node().apparent_bytes()
     }
 
-    /// What it takes on disk, with all that is in it; 0 if another name of the same file bears it.
+    /// Its bytes on disk, with everything below it; 0 if they count at another name of the file.
     #[getter]
     fn disk_bytes(&self) -> u64 {
         self.node().disk_bytes()
     }
 
-    /// How many entries lie below it.
+    /// The number of entries below it.
     #[getter]
     fn entries(&self) -> u64 {
         self.node().entries()
     }
 
-    /// Whether another name of the same file bears its size.
+    /// True if its size counts at another name of the same file.
     #[getter]
     fn counted_elsewhere(&self) -> bool {
         self.node().counts_elsewhere()
     }
 
-    /// Whether it is a directory that could not be read, or not to its end.
+    /// True if it is a directory that could not be read completely.
     #[getter]
     fn unread(&self) -> bool {
         self.node().is_unread()
     }
 
-    /// Whether what is in it was counted, and has no entries, for want of `memory`.
+    /// True if the entries below it were counted but not kept, because of the limit `memory`.
     #[getter]
     fn summed(&self) -> bool {
         self.node().is_summed()
     }
 
-    /// When it was last changed, in seconds since 1970; None without `facts=True`.
+    /// The time of its last change, in seconds since 1970; None without `facts=True`.
     #[getter]
     fn modified(&self) -> Option<i64> {
         self.facts().map(|facts| facts.modified())
     }
 
-    /// Its type and permissions, as `stat` has them; None without `facts=True`.
+    /// Its type and permissions (`st_mode`); None without `facts=True`.
     #[getter]
     fn mode(&self) -> Option<u16> {
         self.facts().map(|facts| facts.mode())
     }
 
-    /// The number of the user that owns it; None without `facts=True`.
+    /// The number of its owner; None without `facts=True`.
     #[getter]
     fn owner(&self) -> Option<u32> {
         self.facts().map(|facts| facts.owner())
     }
 
-    /// The number of the group that owns it; None without `facts=True`.
+    /// The number of its group; None without `facts=True`.
     #[getter]
     fn group(&self) -> Option<u32> {
         self.facts().map(|facts| facts.group())
@@ -139,13 +137,13 @@ impl Entry {
         self.node().directories().map(entry).collect()
     }
 
-    /// What else is in it; nothing if the scan was made with `files=False`.
+    /// The other entries in it; none if the scan was made with `files=False`.
     fn files(&self) -> Vec<Entry> {
         let entry = |node: Node<'_>| Entry::new(&self.scan, &node, self.depth + 1);
         self.node().files().map(entry).collect()
     }
 
-    /// It and all that is below it, each directory before what is in it.
+    /// Iterates over it and everything below it, each directory before its entries.
     fn walk(&self) -> Entries {
         Entries { walk: Walk::below(&self.scan, vec![(self.id, self.depth)], true) }
     }
@@ -180,8 +178,8 @@ impl Entry {
     }
 }
 
-/// A walk over a finished tree: each directory before what is in it. At a time it holds what is
-/// beside the way down to one entry.
+/// A walk over a finished tree, each directory before its entries. It stores the siblings on the
+/// path to the current entry only.
 pub(crate) struct Walk {
     pub(crate) scan: Arc<Scan>,
     /// The next is the last.
@@ -190,7 +188,7 @@ pub(crate) struct Walk {
 }
 
 impl Walk {
-    /// All of a scan.
+    /// A walk over a whole scan.
     pub(crate) fn of(scan: &Arc<Scan>, files: bool) -> Walk {
         let mut roots: Vec<_> = scan.tree.roots().map(|root| (root.id(), 0)).collect();
         roots.reverse();
@@ -201,7 +199,7 @@ impl Walk {
         Walk { scan: Arc::clone(scan), waiting, files }
     }
 
-    /// The next entry, and how deep it lies.
+    /// The next entry and its depth.
     pub(crate) fn step(&mut self) -> Option<(Node<'_>, u32)> {
         loop {
             let (id, depth) = self.waiting.pop()?;
@@ -213,7 +211,7 @@ impl Walk {
                     self.waiting.extend(node.files().map(|inside| (inside.id(), depth + 1)));
                 }
             }
-            // A given path may be a file.
+            // A scanned path may be a file.
             if directory || self.files {
                 return Some((node, depth));
             }

@@ -1,10 +1,10 @@
-//! Poach for Python: the module `poach._poach`, which `source/poach` hands on and `_poach.pyi`
+//! Poach for Python: the module `poach._poach`, which `source/poach` re-exports and `_poach.pyi`
 //! describes.
 //!
-//! - What takes long runs on a thread of its own, while the calling thread waits without the GIL,
-//!   looks for signals and calls back ([`background`]): so other Python threads run, and Ctrl-C is
-//!   a `KeyboardInterrupt`.
-//! - Documents are those of the program: JSON that Python reads ([`json`]).
+//! - Long work runs on another thread, while the calling thread waits without the GIL, checks for
+//!   signals and calls back ([`background`]). So other Python threads run, and Ctrl-C raises
+//!   `KeyboardInterrupt`.
+//! - Documents are the program's JSON, which Python parses ([`json`]).
 //! - Tables are Arrow's C stream, in a capsule (`arrow`). There is no unsafe code here.
 
 #![forbid(unsafe_code)]

@@ -24,10 +24,10 @@ use crate::background::watched;
 use crate::json::{invalid, loads};
 use crate::options::Names;
 
-/// What can be measured, in the order in which it is.
+/// The parts of a measurement, in order.
 const PARTS: [&str; 4] = ["capacity", "litmus", "classic", "cost"];
 
-/// What is asked.
+/// The options of a measurement.
 struct Asked {
     parts: Vec<String>,
     share: Duration,
@@ -41,13 +41,12 @@ impl Asked {
     }
 }
 
-/// Measures this processor: the entries of its store buffer, how many stores a load overtakes, the
-/// classic litmus tests, what a fence costs; and concludes. Returns the document of `poach measure
-/// --json`.
+/// Measures this processor: the entries of its store buffer, its reordering bound, the classic
+/// litmus tests, the cost of a fence. Returns the document of `poach measure --json`.
 ///
-/// `parts` are of capacity, litmus, classic and cost; all of them, if not said. The litmus test
-/// takes `seconds` in all, the classic ones `runs` each. `RuntimeError` where it cannot be
-/// measured, as on a processor without total store order.
+/// `parts` are capacity, litmus, classic and cost; all of them by default. The litmus test takes
+/// `seconds` in all, and each classic test `runs` runs. Raises `RuntimeError` if this processor
+/// cannot be measured, for instance because it has no total store order.
 #[pyfunction]
 #[pyo3(signature = (parts=None, /, *, seconds=30.0, runs=200_000, seed=1))]
 pub(crate) fn measure(
@@ -69,7 +68,7 @@ pub(crate) fn measure(
     let runs = NonZeroU64::new(runs).ok_or_else(|| invalid("runs: at least 1"))?;
     let asked = Asked { parts, share, runs, seed };
     let stop = AtomicBool::new(false);
-    // Relaxed: the flag is all there is to see.
+    // Relaxed: the flag carries no other data.
     let end = || stop.store(true, Ordering::Relaxed);
     let document = watched(py, end, |_| Ok(()), || document(&asked, &stop))?;
     let document = document.and_then(|document| Ok(document.to_json()?));
@@ -101,7 +100,7 @@ fn document(asked: &Asked, stop: &AtomicBool) -> Result<Document> {
     if let Some(pops) = document.pops().filter(|_| wants("cost")) {
         document.cost = Some(cost::measure(pops)?);
     }
-    // A virtual machine may be moved under a measurement.
+    // A virtual machine may be moved during a measurement.
     if Processor::here() != processor {
         bail!(
             "the processor changed while it was measured (a virtual machine that was moved): run again"
@@ -110,7 +109,7 @@ fn document(asked: &Asked, stop: &AtomicBool) -> Result<Document> {
     Ok(document)
 }
 
-/// Sweeps on a thread of its own, bound to the first processor.
+/// Measures the capacity on another thread, bound to the first processor.
 fn sweep(topology: &Topology, seed: u64) -> Result<Capacity> {
     let here = *topology.processors.first().ok_or(CannotPlace::OneProcessor)?;
     let sweeps = thread::scope(|scope| {
@@ -126,7 +125,7 @@ fn sweep(topology: &Topology, seed: u64) -> Result<Capacity> {
     sweeps.map_err(|_| anyhow!("the thread that measures has panicked"))?
 }
 
-/// The worker and the thief at every point, in every placement that the machine has.
+/// Runs the worker and the thief at every point, in every placement that the machine has.
 fn litmus(
     topology: &Topology,
     capacity: Option<u64>,
@@ -162,7 +161,7 @@ fn litmus(
     Ok(runs)
 }
 
-/// A point: as many rounds as its share of the time allows, and one at least.
+/// Runs a point for its share of the time, at least one round.
 fn one(point: Point, share: Duration, pair: Option<(usize, usize)>, seed: u64) -> Result<Outcome> {
     const MOST: u64 = 1_000_000;
     let over = AtomicBool::new(false);
@@ -170,7 +169,7 @@ fn one(point: Point, share: Duration, pair: Option<(usize, usize)>, seed: u64) -
     let outcome = thread::scope(|scope| {
         let over = &over;
         scope.spawn(move || {
-            // Until the time is up, or the other end is gone.
+            // Until the time is up, or the receiver is gone.
             let _ = ends.recv_timeout(share);
             over.store(true, Ordering::Relaxed);
         });

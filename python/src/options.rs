@@ -1,4 +1,4 @@
-//! What Python says, as options of a scan.
+//! Python's arguments, as options of a scan.
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -16,13 +16,13 @@ use pyo3::types::{PyBytes, PyString};
 
 use crate::json::invalid;
 
-/// Strings: one, or several.
+/// One string or several.
 #[derive(FromPyObject)]
 pub(crate) enum Names {
-    /// One.
+    /// One string.
     #[pyo3(transparent, annotation = "str")]
     One(String),
-    /// Several.
+    /// Several strings.
     #[pyo3(transparent, annotation = "Sequence[str]")]
     Several(Vec<String>),
 }
@@ -37,7 +37,7 @@ impl Names {
     }
 }
 
-/// A path, or several: each a `str`, `bytes` or `os.PathLike`.
+/// One path or several: each a `str`, `bytes` or `os.PathLike`.
 pub(crate) fn paths(given: &Bound<'_, PyAny>) -> PyResult<Vec<PathBuf>> {
     let is_one = given.is_instance_of::<PyString>()
         || given.is_instance_of::<PyBytes>()
@@ -58,7 +58,7 @@ pub(crate) fn path(given: &Bound<'_, PyAny>) -> PyResult<PathBuf> {
     Ok(path.into())
 }
 
-/// How many threads; as many as the system offers if nothing is said.
+/// The number of threads; by default the system's number of processors.
 pub(crate) fn threads(given: Option<usize>) -> PyResult<Option<NonZeroUsize>> {
     let out_of_range = || invalid(format!("threads: from 1 to {MAX_THREADS}"));
     given
@@ -70,7 +70,7 @@ pub(crate) fn threads(given: Option<usize>) -> PyResult<Option<NonZeroUsize>> {
         .transpose()
 }
 
-/// By what sizes are compared.
+/// The measure of size.
 pub(crate) fn measure(name: &str) -> PyResult<Measure> {
     match name {
         "disk" => Ok(Measure::Disk),
@@ -123,7 +123,7 @@ pub(crate) fn reports(names: Option<Names>) -> PyResult<Vec<Report>> {
     Ok(reports)
 }
 
-/// The reports as a listener of the walk.
+/// The reports, as a visitor of the walk.
 pub(crate) fn survey(
     py: Python<'_>,
     reports: &[Report],
@@ -136,7 +136,7 @@ pub(crate) fn survey(
     Ok(Survey::new(reports, settings))
 }
 
-/// The names of users, as Python's module `pwd` has them; none where there is no such module.
+/// The names of users from Python's module `pwd`; none if there is no such module.
 fn users(py: Python<'_>) -> PyResult<HashMap<u32, String>> {
     let module = match py.import("pwd") {
         Err(error) if error.is_instance_of::<PyImportError>(py) => return Ok(HashMap::default()),
@@ -146,8 +146,8 @@ fn users(py: Python<'_>) -> PyResult<HashMap<u32, String>> {
     for user in module.call_method0("getpwall")?.try_iter()? {
         let user = user?;
         let number = user.getattr("pw_uid")?.extract::<u32>();
-        // Of names with one number the first counts; a number that is none of a file's is no file's
-        // owner.
+        // If two names have one number, the first counts. A number that is too large for an owner
+        // is skipped.
         if let Ok(number) = number {
             names.entry(number).or_insert(user.getattr("pw_name")?.extract::<String>()?);
         }

@@ -8,7 +8,7 @@ use pyo3::types::{PyCapsule, PyDict, PyIterator, PyList};
 use crate::arrow;
 use crate::entry::os_string;
 
-/// A report on a scan: a sequence of rows, each of them a dictionary; and a table, by
+/// A report on a scan: a sequence of dictionaries, one per row, and a table by
 /// `__arrow_c_stream__`.
 #[pyclass(frozen, sequence, module = "poach")]
 pub(crate) struct Report {
@@ -47,7 +47,7 @@ fn value<'py>(py: Python<'py>, cell: &Cell) -> PyResult<Bound<'py, PyAny>> {
 
 #[pymethods]
 impl Report {
-    /// Which report it is.
+    /// The report's name.
     #[getter]
     fn name(&self) -> &'static str {
         self.title()
@@ -59,14 +59,14 @@ impl Report {
         self.section.columns.iter().map(|column| column.name).collect()
     }
 
-    /// How many rows there would be beside these.
+    /// The number of further rows that a limit left out.
     #[getter]
     fn left_out(&self) -> u64 {
         self.section.left_out
     }
 
-    /// Bytes on disk and lengths of all that the report is of, those left out included; None if it
-    /// does not add them up.
+    /// Bytes on disk and lengths of all rows, including those left out; None if the report does not
+    /// add them up.
     #[getter]
     fn totals<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
         let Some([disk, apparent]) = &self.section.totals else { return Ok(None) };
@@ -82,7 +82,7 @@ impl Report {
         PyList::new(py, rows.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// All of it: `{"rows": [..], "left_out": 0, "totals": None}`.
+    /// The whole report: `{"rows": [..], "left_out": 0, "totals": None}`.
     fn to_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let whole = PyDict::new(py);
         whole.set_item("rows", self.rows(py)?)?;

@@ -1,4 +1,4 @@
-//! `poach.scan`, and what it finds.
+//! `poach.scan`, `poach.read`, `poach.diff` and their results.
 
 use std::ffi::OsString;
 use std::fs::File;
@@ -24,18 +24,18 @@ use crate::json::{invalid, loads};
 use crate::options::{self, Names};
 use crate::report::Report;
 
-/// How far a scan is: what a callback is given.
+/// The progress of a scan, for a callback.
 #[pyclass(frozen, get_all, module = "poach")]
 pub(crate) struct Progress {
     /// Entries found so far.
     entries: u64,
-    /// Bytes on disk so far, those of files with several names excepted.
+    /// Bytes on disk so far, without files that have several names.
     bytes: u64,
-    /// A directory that was visited lately.
+    /// A directory that was visited recently.
     path: OsString,
-    /// Once files are compared with each other: how many bytes have been read.
+    /// Bytes read so far to compare files.
     compared: Option<u64>,
-    /// How many bytes will be read for that at most.
+    /// Bytes that will be read for that at most.
     to_compare: u64,
     /// Seconds since the scan began.
     elapsed: f64,
@@ -48,16 +48,16 @@ impl Progress {
     }
 }
 
-/// What a scan has found.
+/// The result of a scan.
 #[pyclass(frozen, module = "poach")]
 pub(crate) struct Scan {
     found: Arc<poach_scan::Scan>,
     reports: Vec<Py<Report>>,
-    /// What the comparison of files could not do.
+    /// Errors of the comparison of files.
     made: Made,
 }
 
-/// An error of the scan's as Python's.
+/// An error of the scan as a Python exception.
 fn raised(error: Error) -> PyErr {
     match error {
         Error::NoPath | Error::TooManyThreads(_) => PyValueError::new_err(error.to_string()),
@@ -65,7 +65,7 @@ fn raised(error: Error) -> PyErr {
     }
 }
 
-/// Calls a callback at intervals, and takes `False` as a wish to end.
+/// Calls a callback at intervals, and ends the scan if it returns `False`.
 struct Callback<'c> {
     function: Option<Py<PyAny>>,
     control: &'c Control,
@@ -100,12 +100,12 @@ impl Callback<'_> {
     }
 }
 
-/// Scans paths and all below them.
+/// Scans paths and everything below them.
 ///
-/// What cannot be read is in `errors` of what is returned, a path that is not there included.
-/// `progress` is called with a `Progress` every `interval` seconds and at the end; if it returns
-/// False, the scan ends with what it has. The GIL is released, and Ctrl-C
-/// raises `KeyboardInterrupt`.
+/// `errors` of the result lists everything that could not be read, including missing paths.
+/// `progress` is called with a `Progress` every `interval` seconds and at the end. If it returns
+/// False, the scan ends with a partial result. The GIL is released, and Ctrl-C raises
+/// `KeyboardInterrupt`.
 #[pyfunction]
 #[pyo3(signature = (
     paths, /, *, threads=None, engine="split", files=true, facts=false, sizes=true, one_file_system=false, follow_paths=false,
@@ -205,7 +205,7 @@ pub(crate) fn scan(
     Ok(Scan { found: Arc::new(scan), reports: reports.collect::<PyResult<_>>()?, made })
 }
 
-/// Reads a snapshot, or an export of ncdu, in the place of a scan.
+/// Reads a scan from a snapshot or an export of ncdu.
 #[pyfunction]
 #[pyo3(signature = (path, /))]
 pub(crate) fn read(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Scan> {
@@ -218,7 +218,7 @@ pub(crate) fn read(py: Python<'_>, path: &Bound<'_, PyAny>) -> PyResult<Scan> {
     Ok(Scan { found: Arc::new(scan), reports: Vec::new(), made: Made::default() })
 }
 
-/// What the system says of a file, with its name.
+/// The system's error about a file, with the file's name.
 fn named(error: std::io::Error, path: &std::path::Path) -> PyErr {
     match error.raw_os_error() {
         Some(number) => {
@@ -228,7 +228,7 @@ fn named(error: std::io::Error, path: &std::path::Path) -> PyErr {
     }
 }
 
-/// What differs between two scans, as the document of `poach scan --diff OLD NEW --json`.
+/// The differences between two scans: the document of `poach scan --diff OLD NEW --json`.
 #[pyfunction]
 #[pyo3(signature = (old, new, /, *, by="disk"))]
 pub(crate) fn diff<'py>(
@@ -269,7 +269,7 @@ impl Scan {
         Ok(totals)
     }
 
-    /// What could not be read, or not compared: `{"path": .., "message": ..}`.
+    /// Entries that could not be read or compared: `{"path": .., "message": ..}`.
     #[getter]
     fn errors<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyList>> {
         let each = |failure: &Failure| {
@@ -282,49 +282,49 @@ impl Scan {
         PyList::new(py, errors.collect::<PyResult<Vec<_>>>()?)
     }
 
-    /// Whether it was ended early, so that all of it is of a part.
+    /// True if the scan ended early, so that the result is partial.
     #[getter]
     fn interrupted(&self) -> bool {
         self.found.interrupted || self.made.interrupted
     }
 
-    /// How many seconds it took.
+    /// The time that the scan took, in seconds.
     #[getter]
     fn elapsed(&self) -> f64 {
         self.found.elapsed.as_secs_f64()
     }
 
-    /// When it began, in seconds since 1970.
+    /// The start of the scan, in seconds since 1970.
     #[getter]
     fn taken(&self) -> u64 {
         self.found.taken
     }
 
-    /// Who shared the work.
+    /// The engine that shared the work between the threads.
     #[getter]
     fn engine(&self) -> &'static str {
         self.found.engine.name()
     }
 
-    /// How many threads worked.
+    /// The number of threads.
     #[getter]
     fn threads(&self) -> usize {
         self.found.threads
     }
 
-    /// The scanned paths, without those that lie within another.
+    /// The scanned paths, without paths that lie within another.
     #[getter]
     fn roots(&self) -> Vec<Entry> {
         self.found.tree.roots().map(|root| Entry::new(&self.found, &root, 0)).collect()
     }
 
-    /// Given paths that were not scanned by themselves: they name, or lie within, another one.
+    /// Given paths that were not scanned by themselves, because they equal or lie within another.
     #[getter]
     fn repeated(&self) -> Vec<OsString> {
         self.found.repeated.iter().map(|path| path.as_os_str().to_owned()).collect()
     }
 
-    /// The reports that were asked for, by name.
+    /// The requested reports, by name.
     #[getter]
     fn reports<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let reports = PyDict::new(py);
@@ -334,18 +334,18 @@ impl Scan {
         Ok(reports)
     }
 
-    /// All entries, each directory before what is in it. With `files=False` it has no others than
-    /// directories.
+    /// Iterates over all entries, each directory before its entries. With `files=False` there are
+    /// directories only.
     fn __iter__(&self) -> Entries {
         Entries { walk: Walk::of(&self.found, true) }
     }
 
-    /// All directories, each before those in it.
+    /// All directories, each before its subdirectories.
     fn directories(&self) -> Entries {
         Entries { walk: Walk::of(&self.found, false) }
     }
 
-    /// The document of `poach scan --json`, with what the limits leave of the tree.
+    /// The document of `poach scan --json`, with the tree within the limits.
     #[pyo3(signature = (*, depth=None, top=None, min_size=0, directories_only=false, by="disk"))]
     fn to_dict<'py>(
         &self,
@@ -373,8 +373,8 @@ impl Scan {
         loads(py, &document?)
     }
 
-    /// Writes all of it to a file, as json, ndjson, csv, ncdu, snapshot or html. The file is
-    /// replaced.
+    /// Writes the whole scan to a file, as json, ndjson, csv, ncdu, snapshot or html. Replaces the
+    /// file.
     #[pyo3(signature = (path, /, format="json", *, by="disk"))]
     fn write(
         &self,
