@@ -4,10 +4,10 @@
 //! iterators THREADS
 //! ```
 //!
-//! Reads lines of a workload's name and a size, and answers each with the nanoseconds that one run
-//! of it takes: the median of as many as fit into 40 ms, at least three, or of so many as a third
-//! word says, as one wants it to count instructions. `list` answers with all names. Built on the
-//! original core and on the drop-in, so that one program can ask both in turn.
+//! Reads lines with a workload's name and a size. Answers each with the nanoseconds that one run
+//! takes: the median of the runs that fit into 40 ms, at least three. A third word sets the number
+//! of runs, for counting instructions. `list` answers with all names. The program is built on the
+//! original core and on the drop-in, so that another program can ask both in turn.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};
@@ -161,7 +161,7 @@ const WORKLOADS: &[Workload] = &[
     },
 ];
 
-/// The median time of a run, in nanoseconds, of so many runs.
+/// The median time of a run, in nanoseconds, of `runs` runs.
 fn time(mut run: Box<dyn FnMut()>, runs: Option<usize>) -> u128 {
     let mut times = Vec::new();
     run();

@@ -1,8 +1,9 @@
-//! What pools cost: the memory of one of 64 threads, and the time to make and drop 10,000.
+//! The cost of pools: the memory of a pool of 64 threads, and the time to make and drop 10,000
+//! pools.
 //!
-//! Prints five numbers: the bytes of address space and of memory that a pool of 64 threads adds
-//! once each has worked, and the microseconds to make and drop a pool of 1 thread, of 2, and of 2
-//! that worked.
+//! Prints five numbers. The first two are the bytes of address space and of memory that a pool of
+//! 64 threads adds once each has worked. The others are the microseconds to make and drop a pool of
+//! 1 thread, of 2 threads, and of 2 threads that worked.
 
 use std::time::Instant;
 
@@ -23,7 +24,7 @@ fn memory() -> [i64; 2] {
     })
 }
 
-/// Microseconds for each of so many pools.
+/// Microseconds for each of `POOLS` pools.
 fn each(make_and_drop: impl Fn()) -> u128 {
     let start = Instant::now();
     (0..POOLS).for_each(|_| make_and_drop());

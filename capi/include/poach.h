@@ -400,8 +400,8 @@ ptrdiff_t poach_current_index(void);
 ptrdiff_t poach_worker_index(const poach_worker *worker);
 
 /*
- `lace_start`: so many workers, or one for each processor, and so many slots for each, or
- 100,000.
+ `lace_start`: starts `workers` workers (0: one for each processor), with `slots` slots each (0:
+ 100,000).
  */
 void poach_lace_start(unsigned int workers, size_t slots);
 
@@ -422,9 +422,9 @@ void poach_lace_run(poach_body body, void *context);
 void poach_lace_newframe(poach_body body, void *context);
 
 /*
- `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and
- end together. Whoever has run it works for the others, and takes part in frames of theirs, until
- all have.
+ `TOGETHER`: all workers interrupt their work and run the body, each once. They begin together and
+ end together. A worker that has run the body works for the others, and takes part in their frames,
+ until all have run it.
  */
 void poach_lace_together(poach_body body, void *context);
 
@@ -502,8 +502,8 @@ void *poach_lace_set_worker(void *worker);
 void poach_lace_set_scratch_size(size_t bytes);
 
 /*
- `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being
- no room ends the process with a message.
+ `lace_scratch_alloc`: `bytes` bytes, aligned to 16, until the mark before is reset. Ends the
+ process with a message if memory is exhausted.
  */
 void *poach_lace_scratch_alloc(size_t bytes);
 
@@ -518,7 +518,7 @@ void *poach_lace_scratch_mark(void);
 void poach_lace_scratch_reset(void *mark);
 
 /*
- `lace_sleep_us`: the calling thread sleeps for so many microseconds; not at all for less than 1.
+ `lace_sleep_us`: the calling thread sleeps for `microseconds`; not at all for less than 1.
  */
 void poach_lace_sleep(int64_t microseconds);
 
@@ -689,7 +689,7 @@ const char *poach_strerror(int status);
 const char *poach_last_error(void);
 
 /*
- Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most.
+ Makes a pool of tasks, in `*pool`. A capacity other than 0 limits the number of its tasks.
  It is open until `poach_task_pool_close`, or until the pool and all its producers, or the pool
  and all its consumers, are freed.
  */
@@ -743,8 +743,8 @@ poach_status poach_consumer_get(poach_consumer *consumer, void **task);
 poach_status poach_consumer_try_get(poach_consumer *consumer, void **task);
 
 /*
- Gets a task, in `*task`; waits for so many milliseconds at most. POACH_TIMEOUT: there was none;
- POACH_CLOSED: there will be none.
+ Gets a task, in `*task`; waits for at most `milliseconds`. POACH_TIMEOUT: there was no task;
+ POACH_CLOSED: there will be no task.
  */
 poach_status poach_consumer_get_timeout(poach_consumer *consumer, uint64_t milliseconds, void **task);
 

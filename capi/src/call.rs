@@ -5,10 +5,10 @@
 //!
 //! - What *unwinds* (an exception, `pthread_exit`, `pthread_cancel`) meets a guard that ends the
 //!   process with a message.
-//! - `longjmp` runs no guards. So each thread remembers where its innermost callback stands; a call
-//!   of the library's from a place on the same call stack that is above it (the stack grows down)
-//!   finds that the callback was left, and ends the process with a message. A call on another stack
-//!   than the callback's, of a coroutine of the program's for example, says nothing of it.
+//! - `longjmp` runs no guards. So each thread records the stack frame of its innermost callback. A
+//!   call of the library from above that frame on the same call stack (which grows down) shows that
+//!   the callback was left, and ends the process with a message. A call on another stack than the
+//!   callback's, for example a coroutine's, shows nothing.
 
 use std::cell::Cell;
 use std::ffi::c_void;

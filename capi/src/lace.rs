@@ -53,8 +53,8 @@ thread_local! {
     static MEETING: Cell<*const Barrier> = const { Cell::new(ptr::null()) };
 }
 
-/// Where all workers wait for each other: those who have come. Whoever waits takes part in frames
-/// that begin meanwhile.
+/// A barrier of all workers, with the workers that have arrived. A waiting worker takes part in
+/// frames that begin meanwhile.
 struct Barrier(Mutex<Vec<Wake>>);
 
 impl Barrier {
@@ -112,8 +112,8 @@ fn begin(older: *mut Here) -> &'static Here {
         _older: older,
     });
     let own = Box::into_raw(own);
-    // Release: whoever loads the pointer sees what it points to. Acquire: as in `here`, if another
-    // thread was first.
+    // Release: a thread that loads the pointer sees what it points to. Acquire: as in `here`, if
+    // another thread was first.
     match HERE.compare_exchange(older, own, Ordering::AcqRel, Ordering::Acquire) {
         // SAFETY: it came from a box just now, and is never freed.
         Ok(_) => unsafe { &*own },
@@ -160,8 +160,8 @@ impl Drop for Frame {
     }
 }
 
-/// `lace_start`: so many workers, or one for each processor, and so many slots for each, or
-/// 100,000.
+/// `lace_start`: starts `workers` workers (0: one for each processor), with `slots` slots each (0:
+/// 100,000).
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_start(workers: c_uint, slots: usize) {
     check_frames();
@@ -216,9 +216,9 @@ pub unsafe extern "C" fn poach_lace_newframe(body: poach_body, context: *mut c_v
     drop(frame);
 }
 
-/// `TOGETHER`: all workers leave what they do and run the body, each once: they begin together and
-/// end together. Whoever has run it works for the others, and takes part in frames of theirs, until
-/// all have.
+/// `TOGETHER`: all workers interrupt their work and run the body, each once. They begin together and
+/// end together. A worker that has run the body works for the others, and takes part in their frames,
+/// until all have run it.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_lace_together(body: poach_body, context: *mut c_void) {
     let frame = Frame::begin();
@@ -359,7 +359,7 @@ pub unsafe extern "C" fn poach_lace_report(buffer: *mut c_char, length: usize) -
     };
     if !buffer.is_null() && length != 0 {
         let written = text.len().min(length - 1);
-        // SAFETY: the buffer has so many bytes, and is the caller's.
+        // SAFETY: the buffer has `length` bytes, and belongs to the caller.
         unsafe { ptr::copy_nonoverlapping(text.as_ptr().cast(), buffer, written) };
         // SAFETY: `written` is less than the length.
         let end = unsafe { buffer.add(written) };

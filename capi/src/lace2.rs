@@ -108,8 +108,8 @@ pub extern "C" fn poach_lace_set_scratch_size(bytes: usize) {
     SCRATCH_SIZE.store(bytes, Ordering::Relaxed);
 }
 
-/// `lace_scratch_alloc`: so many bytes, aligned to 16, until the mark before is reset. There being
-/// no room ends the process with a message.
+/// `lace_scratch_alloc`: `bytes` bytes, aligned to 16, until the mark before is reset. Ends the
+/// process with a message if memory is exhausted.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_scratch_alloc(bytes: usize) -> *mut c_void {
     match SCRATCH.try_with(|scratch| scratch.allocate(bytes)) {
@@ -130,7 +130,7 @@ pub extern "C" fn poach_lace_scratch_reset(mark: *mut c_void) {
     _ = SCRATCH.try_with(|scratch| scratch.reset(mark.cast()));
 }
 
-/// `lace_sleep_us`: the calling thread sleeps for so many microseconds; not at all for less than 1.
+/// `lace_sleep_us`: the calling thread sleeps for `microseconds`; not at all for less than 1.
 #[unsafe(no_mangle)]
 pub extern "C" fn poach_lace_sleep(microseconds: i64) {
     if let Ok(microseconds) = u64::try_from(microseconds) {

@@ -15,10 +15,12 @@
 //!
 //! # Safety
 //!
-//! Of all unsafe functions here: a pointer is null, which is
-//! [`POACH_NULL`](poach_status::POACH_NULL), or is to what the function's documentation says, and
-//! valid until the function returns; a callback's context is what the callback takes it for, and
-//! may be used on whatever thread the documentation says that it runs.
+//! For all unsafe functions here:
+//!
+//! - A pointer is null, which is [`POACH_NULL`](poach_status::POACH_NULL), or points to what the
+//!   function's documentation says, and is valid until the function returns.
+//! - A callback's context has the type that the callback expects, and may be used on each thread on
+//!   which the documentation says that the callback runs.
 
 #![allow(non_camel_case_types, reason = "the names are C's")]
 #![allow(clippy::doc_markdown, reason = "the comments are the header's, too")]

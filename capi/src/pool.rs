@@ -72,7 +72,7 @@ static GLOBAL: poach_pool = poach_pool {
     older: AtomicPtr::new(ptr::null_mut()),
 };
 
-/// Which process this is, by how often it was forked since somebody first asked.
+/// Identifies this process: the number of forks since the first call.
 pub(crate) fn process() -> u64 {
     watch_forks();
     // Relaxed: changed in a child that has one thread.
@@ -91,8 +91,8 @@ fn watch_forks() {
         // wait for it. Registered several times, the handler counts a fork several times,
         // which is as good.
         static WATCHED: std::sync::atomic::AtomicBool = std::sync::atomic::AtomicBool::new(false);
-        // Acquire: whoever sees it set knows that the handler is registered; pairs with the store
-        // below.
+        // Acquire: pairs with the store below. A thread that sees `true` knows that the handler is
+        // registered.
         if !WATCHED.load(Ordering::Acquire) {
             // SAFETY: the handler is a function that touches one atomic word.
             _ = unsafe { libc::pthread_atfork(None, None, Some(in_the_child)) };
@@ -117,7 +117,7 @@ impl poach_pool {
         if !ptr::eq(self, &raw const GLOBAL) && self.forks != FORKS.load(Ordering::Relaxed) {
             return Err(POACH_FORKED.into());
         }
-        // Acquire: pairs with the release of the pool's maker, whoever hands the handle on.
+        // Acquire: pairs with the release of the thread that made the pool.
         let begun = self.users.fetch_update(Ordering::Acquire, Ordering::Relaxed, |users| {
             (users != ENDED).then(|| users + 1)
         });
@@ -256,7 +256,7 @@ pub unsafe extern "C" fn poach_pool_end(pool: *mut poach_pool) -> poach_status {
             .compare_exchange(0, ENDED, Ordering::Acquire, Ordering::Relaxed)
             .map_err(|users| Error::from(if users == ENDED { POACH_CLOSED } else { POACH_BUSY }))?;
         let pool = handle.pool.swap(ptr::null_mut(), Ordering::AcqRel);
-        // SAFETY: made by `poach_pool_new`, and taken once: by who has set ENDED.
+        // SAFETY: made by `poach_pool_new`, and taken once, by the thread that has set ENDED.
         drop(unsafe { Box::from_raw(pool) });
         Ok(())
     })

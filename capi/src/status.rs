@@ -1,4 +1,4 @@
-//! What a call came to: a code, and for whoever wants to know more, words.
+//! The result of a call: a code, and a message for more detail.
 
 use std::any::Any;
 use std::borrow::Cow;
@@ -77,7 +77,8 @@ pub extern "C" fn poach_strerror(status: c_int) -> *const c_char {
 const LONGEST: usize = 512;
 
 thread_local! {
-    // No destructor: one that is registered while the thread's last ones run would never run.
+    // No destructor: it would never run if it were registered while the thread's last destructors
+    // run.
     static LAST: UnsafeCell<[u8; LONGEST]> = const { UnsafeCell::new([0; LONGEST]) };
 }
 

@@ -45,7 +45,7 @@ impl From<PutError<Context>> for Error {
     }
 }
 
-/// Makes a pool of tasks, in `*pool`. With a capacity other than 0 it holds so many tasks at most.
+/// Makes a pool of tasks, in `*pool`. A capacity other than 0 limits the number of its tasks.
 /// It is open until `poach_task_pool_close`, or until the pool and all its producers, or the pool
 /// and all its consumers, are freed.
 #[unsafe(no_mangle)]
@@ -203,8 +203,8 @@ pub unsafe extern "C" fn poach_consumer_try_get(
     unsafe { get(consumer, task, |consumer| consumer.try_get().map_err(status)) }
 }
 
-/// Gets a task, in `*task`; waits for so many milliseconds at most. POACH_TIMEOUT: there was none;
-/// POACH_CLOSED: there will be none.
+/// Gets a task, in `*task`; waits for at most `milliseconds`. POACH_TIMEOUT: there was no task;
+/// POACH_CLOSED: there will be no task.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn poach_consumer_get_timeout(
     consumer: *mut poach_consumer,

@@ -1,6 +1,5 @@
-//! What a Rust program without `unsafe` can call of the C library, in an order that no C program
-//! has: numbers and addresses come back, which safe code cannot follow, or the process ends with a
-//! message.
+//! Calls of the C library from Rust without `unsafe`, in orders that no C program has. They return
+//! numbers, or addresses that safe code cannot follow, or end the process with a message.
 
 #![forbid(unsafe_code)]
 

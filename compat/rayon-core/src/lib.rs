@@ -147,7 +147,7 @@ where
 ///
 /// # Panics
 ///
-/// If a call of `op` panics, after all calls have ended, with the payload of one that panicked.
+/// If a call of `op` panics, after all calls have ended, with the payload of one of the panics.
 pub fn broadcast<OP, R>(op: OP) -> Vec<R>
 where
     OP: Fn(BroadcastContext<'_>) -> R + Sync,

@@ -35,8 +35,8 @@ pub(crate) struct Observed {
     trace: Option<(PathBuf, Recording)>,
 }
 
-/// The global pool's. Not behind a lock: one that another thread holds at a fork would stay held in
-/// the child, which looks here when it ends.
+/// The global pool's. There is no lock, because a lock that another thread holds at a fork would
+/// stay held in the child, which reads this when it ends.
 static GLOBAL: AtomicPtr<Observed> = AtomicPtr::new(ptr::null_mut());
 
 /// Prints to standard error. `eprintln` would panic if that is closed, which must not happen while

@@ -1,8 +1,8 @@
-//! What this machine's accesses cost, as a machine that `poach-simulate` can simulate.
+//! The costs of this machine's accesses, as a machine for `poach-simulate`.
 //!
 //! | field | how |
 //! |---|---|
-//! | `load`, `store`, `exchange`, `pause`, `give_way` | so many in a row on a line that the processor owns |
+//! | `load`, `store`, `exchange`, `pause`, `give_way` | many in a row on a line that the processor owns |
 //! | `forward` | a store and a load of the same word, in a chain |
 //! | `load`, `store`, `forward`, then | the owner of a split deque pushes and pops, and is simulated, too; all three are scaled to make it take as long |
 //! | `fence` | a store and a fence, less what the simulated buffer takes to drain |
@@ -174,7 +174,7 @@ fn middle(mut samples: Vec<f64>) -> Option<f64> {
     samples.get(samples.len() / 2).copied()
 }
 
-/// Nanoseconds for one of so many.
+/// Nanoseconds for one of `times` repeats.
 fn each(times: u32, act: impl FnOnce()) -> f64 {
     let start = Instant::now();
     act();

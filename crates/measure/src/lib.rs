@@ -1,9 +1,15 @@
 //! This processor's store buffer and its reordering bound.
 //!
-//! Section 7 of Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, as a
-//! library: the [`capacity`] of the store buffer, the bound on how many stores a load overtakes
-//! ([`litmus`]), how many [`stores`] a program makes between two pops, what its accesses cost
-//! ([`coherence`]), and a [`report`] of it all. `poach measure` drives it.
+//! Source: section 7 of Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*.
+//! `poach measure` uses this library.
+//!
+//! | module | measures |
+//! |---|---|
+//! | [`capacity`] | the entries of the store buffer |
+//! | [`litmus`] | the reordering bound: how many stores a load can overtake |
+//! | [`stores`] | how many stores a program makes between two pops |
+//! | [`coherence`] | what accesses cost |
+//! | [`report`] | prints all results |
 #![doc = include_str!("readme.md")]
 
 pub mod capacity;

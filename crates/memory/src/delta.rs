@@ -292,8 +292,8 @@ impl fmt::Display for DeltaError {
             ),
             DeltaError::Virtual(shown) => write!(
                 f,
-                "this is a virtual machine, which may run on another processor than the {:?} family {:#x} \
-                 model {:#x} that it is shown: use `Asymmetric`, or a bound that was measured on the host",
+                "this is a virtual machine, whose real processor may not be the {:?} family {:#x} model {:#x} \
+                 that it shows: use `Asymmetric`, or a bound that was measured on the host",
                 shown.maker, shown.family, shown.model
             ),
             DeltaError::Undocumented(None) => f.write_str(

@@ -1,10 +1,10 @@
-//! The whole public surface of rayon-core 1.13, by its types: what compiles here on one core
-//! compiles on the other. Built with either, as `behaviour.rs` is; that each item does what it
-//! should is asked there.
+//! The whole public surface of rayon-core 1.13, by its types: code that compiles here on one core
+//! compiles on the other. The test is built with either core, as `behaviour.rs` is, which tests
+//! what each item does.
 //!
-//! Functions of programs call functions of the core with the bounds that its documentation states
-//! and no more, so a bound that is stricter than the original's does not compile; each has the
-//! original's type parameters, which programs may name.
+//! The functions here call functions of the core with exactly the bounds that its documentation
+//! states, so a stricter bound than the original's does not compile. Each call has the original's
+//! type parameters, which programs may name.
 
 #![forbid(unsafe_code)]
 #![allow(deprecated, reason = "they are part of the surface")]
@@ -236,8 +236,7 @@ mod compiles {
     }
 }
 
-/// Which of the traits a type has that the compiler derives by itself: an inherent constant goes
-/// before one of a trait.
+/// The auto traits that a type has: an inherent constant takes precedence over a trait's constant.
 struct Traits<T>(PhantomData<T>);
 
 macro_rules! ask {

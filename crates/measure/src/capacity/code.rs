@@ -12,10 +12,10 @@
 //!          jnz repeat
 //! ```
 //!
-//! Square roots touch no memory, have a latency of a dozen cycles or more on every x86-64, and so
-//! take few entries of the reorder buffer for the time they last; integer multiplications would
-//! fill it before the store buffer is full. The chain goes on from one repeat to the next, so the
-//! time of a repeat is the chain's, unless stores that find no entry keep the next chain out of the
+//! Square roots touch no memory and have a latency of a dozen cycles or more on every x86-64. So
+//! they take few entries of the reorder buffer for their time; integer multiplications would fill
+//! it before the store buffer is full. The chain goes on from one repeat to the next. So the time
+//! of a repeat is the chain's, unless stores that find no entry keep the next chain out of the
 //! pipeline.
 //!
 //! Behind a store that misses ([`Probe::behind`]), each repeat begins with
@@ -84,9 +84,9 @@ impl Probe {
         let probe = unsafe {
             core::mem::transmute::<*const c_void, unsafe extern "sysv64" fn(*mut u64, u64)>(entry)
         };
-        // SAFETY: the code writes the first `reach` bytes behind its first argument, which are the
-        // caller's alone (checked above), changes no other memory and only registers that a callee
-        // may; it ends after the count has reached 0, and the count is at least 1.
+        // SAFETY: the code writes the first `reach` bytes from its first argument on, which are the
+        // caller's alone (checked above). It changes no other memory, and only registers that a
+        // callee may change. It ends after the count has reached 0, and the count is at least 1.
         unsafe { probe(buffer.as_mut_ptr(), repeats.max(1)) }
     }
 }

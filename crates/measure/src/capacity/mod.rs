@@ -4,10 +4,10 @@
 //! Figures 6 and 7.
 //!
 //! A run of stores alternates with a chain of dependent instructions that touch no memory and last
-//! long enough for the store buffer to drain. As long as a run finds entries for all its stores, it
-//! enters the pipeline under the last chain and costs nothing. The first store that finds none
-//! keeps the next chain waiting for the last one to retire, and the time jumps: the knee is at the
-//! capacity, for an entry is taken when a store enters the pipeline and no store of a run can leave
+//! long enough for the store buffer to drain. If a run finds entries for all its stores, it enters
+//! the pipeline during the last chain and costs nothing. The first store that finds no entry makes
+//! the next chain wait until the last chain has retired, and the time jumps. So the knee is at the
+//! capacity. A store takes an entry when it enters the pipeline, and no store of a run can leave
 //! the buffer before the chain in front of it has retired.
 //!
 //! | pattern | stores to | asks |
@@ -17,17 +17,16 @@
 //! | `one` | one address | whether stores to one address share an entry |
 //! | `none` | no memory: as many instructions of another kind | whether some other resource runs out first |
 //!
-//! *Behind a store that misses* ([`Behind`]). The capacity says how many stores there is room for
-//! that have not retired. Those that have may leave the buffer and wait further on for the cache,
-//! and they too are stores that a load overtakes. So a second probe begins each run with a store to
-//! a line that is in no cache. Everything behind it waits until the line is there: for total store
-//! order in sight of the other processors they may not come before it. The chain passes in that
-//! time, unless it stands behind stores that find no room any more. The knee is then at all the
-//! room that there is behind the one that misses, in the buffer and after it; stores that join
-//! there move it outward.
+//! *Behind a store that misses* ([`Behind`]). The capacity is the number of stores that have not
+//! retired. Retired stores may leave the buffer and wait behind it for the cache, and a load
+//! overtakes them, too. So a second probe begins each run with a store to a line that is in no
+//! cache. All later stores wait until the line arrives, because under total store order no other
+//! processor may see them first. The chain passes in that time, unless it is behind stores that
+//! find no entry. So the knee is at the number of entries behind the missing store, in the buffer
+//! and after it. Stores that share an entry move the knee outward.
 //!
 //! Lengths and patterns are interleaved: a round takes one sample of each in a shuffled order, so
-//! that a noisy moment hits a length here and there and not a stretch of them.
+//! that a disturbance affects single lengths and not a range of them.
 
 #[cfg(all(target_arch = "x86_64", target_os = "linux", not(miri)))]
 mod code;

@@ -13,11 +13,11 @@ use crate::place::bind;
 /// Barriers in a sample.
 const CALLS: u32 = 100;
 
-/// A barrier that takes so many times as long as one with nobody to interrupt has interrupted
-/// somebody.
+/// A barrier that takes this many times as long as without another running thread has interrupted a
+/// thread.
 const INTERRUPTS: f64 = 1.5;
 
-/// What the barrier takes, alone and with somebody to interrupt.
+/// Measures the barrier, alone and with a thread to interrupt.
 pub(super) fn barrier(machine: &mut Description, pair: (usize, usize)) -> Result<()> {
     if !Machine::asymmetric() {
         return Ok(());

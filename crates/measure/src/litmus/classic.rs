@@ -183,8 +183,8 @@ fn one(test: &Test, runs: u64, processors: &[usize]) -> Result<Counts, CannotTes
             .map(|(at, role)| {
                 let processor = (!processors.is_empty()).then(|| processors[at % processors.len()]);
                 scope.spawn(move || {
-                    // One that cannot be bound keeps the others company, or they would wait for
-                    // ever.
+                    // A thread that cannot be bound takes part all the same, or the others would
+                    // wait for ever.
                     let bound = processor.map_or(Ok(()), place::bind);
                     let mut read = Vec::with_capacity(BATCH * batches as usize);
                     for _ in 0..batches {

@@ -6,14 +6,14 @@
 //! A thief with margin `delta` takes a task that the worker takes too only if `delta + 1` stores of
 //! `tail` are hidden from it: those of the task and of `delta` above it. If `d` tasks are taken
 //! twice in a round, `delta + d` are hidden when the thief takes the last of them, for the store of
-//! the first, lowest one is hidden still. With `L` stores between any two of them that is `(delta +
-//! d - 1) (L + 1) + 1` stores. So a violation shows a bound of at least that, and the smallest
-//! bound consistent with what was seen is the greatest such number. A small delta, whose violations
-//! are frequent, shows as much as one at the boundary, whose violations are rare.
+//! the first, lowest one is hidden still. With `L` stores between any two of them that is
+//! `(delta + d - 1) (L + 1) + 1` stores. So a violation shows a bound of at least that, and the
+//! smallest consistent bound is the greatest such number. A small delta, whose violations are
+//! frequent, shows as much as a delta at the boundary, whose violations are rare.
 //!
-//! `L = 0` is left out of it: stores to one address in a row may leave as one entry. Stores to one
-//! line do so too on their way from the store buffer to the cache, where `L` stores then take one
-//! entry; what they show is the number of such entries, if the buffer's capacity is known
+//! `L = 0` is left out, because consecutive stores to one address may leave as one entry. Stores to
+//! one line do so, too, on their way from the store buffer to the cache, where `L` stores then take
+//! one entry. They show the number of such entries, if the buffer's capacity is known
 //! ([`hidden_pops`]).
 
 use poach_memory::delta::{EGRESS, hidden_pops};
@@ -49,7 +49,7 @@ impl Observation {
         self.point.stores > 0 && self.point.target == Target::Lines
     }
 
-    /// The bound that a violation here shows, on a processor with so many store buffer entries.
+    /// The bound that a violation here shows, on a processor with `capacity` store buffer entries.
     fn shows(&self, capacity: Option<u64>) -> Option<u64> {
         let hidden = self.hidden();
         if hidden == 0 || self.point.stores == 0 {

@@ -1,9 +1,9 @@
-//! The points of a grid that were done, in a file, so that one that takes hours can be cut short
-//! and taken up again.
+//! A file of the finished points of a grid, so that a measurement of hours can be interrupted and
+//! resumed.
 //!
-//! The file is lines of JSON: first the [`Plan`], then an [`Entry`] for each point, written at once
-//! when the point is done. A process that is ended in the midst of a line leaves a line without its
-//! end, which the next one takes away.
+//! The file has lines of JSON: first the [`Plan`], then an [`Entry`] for each point, written as
+//! soon as the point is finished. A process that is killed while it writes leaves an incomplete
+//! line, which the next process removes.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
@@ -48,11 +48,11 @@ pub struct Entry {
 pub enum CannotResume {
     /// The file cannot be opened, read or written.
     File(io::Error),
-    /// It is a file of another kind, and is left as it is.
+    /// It is another kind of file, and is not changed.
     NotAJournal,
     /// A line of it is damaged.
     Damaged {
-        /// Which, counted from 1.
+        /// Its number, from 1.
         line: usize,
     },
     /// It was made on another processor, or with another number of rounds or seed.

@@ -8,10 +8,10 @@
 //! until it aborts. If a thief can miss more than `delta` of the worker's pops, both take the same
 //! tasks.
 //!
-//! The queue is the one that ships, on the memory that ships. What it counts on is the number of
-//! stores between two stores of `tail`, so the worker makes no other store: its counters are in
-//! registers, and so is the queue's private copy of `tail` (`drain` owns the queue, and nothing
-//! else knows where it is).
+//! The queue and its memory are those that ship. Its bound depends on the number of stores between
+//! two stores of `tail`, so the worker makes no other store. Its counters are in registers, and so
+//! is the queue's private copy of `tail`, because `drain` owns the queue and no other code has its
+//! address.
 //!
 //! *Counting.* The worker takes the highest index that is left and the thief the lowest, so each
 //! has taken a stretch, and the sum of the tasks' numbers shows that it has. What both stretches

@@ -103,7 +103,7 @@ pub struct Document {
     pub bound: Option<u64>,
     /// The least bound that the violations alone show.
     pub shown: Option<u64>,
-    /// The stores that were on their way at once behind one that misses, it included.
+    /// The stores that wait at once behind a store that misses, including that store.
     pub held: Option<u64>,
     /// The sweeps.
     pub sweeps: Option<Capacity>,
@@ -321,7 +321,7 @@ impl Document {
         serde_json::to_string_pretty(self).map(|text| text + "\n")
     }
 
-    /// For a terminal of so many columns.
+    /// The report as text, for a terminal with `columns` columns.
     pub fn to_text(&self, columns: usize) -> String {
         text::render(self, columns)
     }

@@ -148,7 +148,7 @@ impl Program {
         let near = |function: &&Function| !last.is_empty() && function.name.contains(last);
         let mut near: Vec<&str> =
             self.functions.iter().filter(near).map(|function| function.name.as_str()).collect();
-        // Another type's function of that name is likelier meant than one whose path has the
+        // A function of that name of another type is a likelier match than a path that contains the
         // letters.
         near.sort_by_key(|full| full.rsplit("::").next() != Some(last));
         near.truncate(5);

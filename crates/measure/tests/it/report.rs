@@ -25,8 +25,8 @@ fn sweeps(entries: usize) -> Capacity {
     Capacity::conclude(Pattern::ALL.into_iter().zip(slopes).map(|(p, s)| of(p, s)).collect())
 }
 
-/// What the same processor does behind a store that misses: there is room for so many, and for more
-/// of those that join.
+/// The same processor behind a store that misses: it has room for `stores` stores, and for more
+/// stores that share an entry.
 fn behind(stores: usize) -> Behind {
     let of = |pattern, end: usize| {
         let time = |length: usize| if length > end { 461.0 } else { 328.0 };
@@ -131,7 +131,7 @@ fn what_is_held_behind_a_miss_counts_though_no_thief_saw_it() {
         "{text}"
     );
     assert!(!text.contains("NaN"), "{text}");
-    // More than the table says is an alarm, whoever saw it.
+    // More stores than the table says are an alarm, whichever probe saw them.
     let more = Capacity { behind: Some(behind(74)), ..sweeps };
     let document = Document::conclude(host(), Some(more), litmus(64, 1), Vec::new(), 1);
     assert!(!document.well() && document.verdict().join(" ").contains("more than the 73"));
@@ -149,7 +149,7 @@ fn a_busy_machine_makes_no_profile_below_what_is_known() {
     let unknown = Host { documented: None, seen_before: None, ..host() };
     let document = Document::conclude(unknown, Some(sweeps(64)), litmus(64, 1), Vec::new(), 1);
     assert_eq!(document.bound, Some(65));
-    // Who did not look for it says nothing of it.
+    // Without a search for the bound there is no bound in the report.
     let classic = Document::conclude(host(), None, Vec::new(), Vec::new(), 1);
     assert_eq!((classic.bound, classic.safe_delta.len()), (None, 0));
 }

@@ -85,7 +85,7 @@ fn points_and_observations_of_any_numbers() {
     assert_eq!((columns.len(), columns[0].hidden), (1, 4));
     assert_eq!(outcome(1).and(outcome(2)).rounds, 3);
     assert_eq!(outcome(1).and(outcome(2)).largest_duplicate, 2);
-    // A bound that leaves a thief nothing, and one that is far too small: tasks are counted.
+    // A bound that leaves a thief nothing, and a bound that is far too small: tasks are counted.
     for pops in [NonZeroU64::MIN, NonZeroU64::MAX] {
         match soak(pops, 1, None, u64::MAX, &AtomicBool::new(false)) {
             Ok(found) => assert_eq!(found.rounds, 1),
