@@ -109,10 +109,6 @@ enum Verb {
     Capi(verb::capi::Options),
     /// Every command in the guide's pages ends as its page says.
     Guide(verb::guide::Options),
-    /// Makes the commit and the tag of a release, after checking what a release requires.
-    Release(verb::release::Options),
-    /// The public items of the last release are still there, if the version promises it.
-    Interface,
     /// The Python package builds, installs into scratch environments, and passes its tests and type
     /// checks.
     Python(verb::python::Options),
@@ -159,8 +155,6 @@ fn main() -> ExitCode {
         Verb::Mpi(options) => verb::mpi::run(&options),
         Verb::Capi(options) => verb::capi::run(&options),
         Verb::Guide(options) => verb::guide::run(&options),
-        Verb::Release(options) => verb::release::run(&options),
-        Verb::Interface => verb::release::interface(),
         Verb::Python(options) => verb::python::run(&options),
         Verb::Ci => verb::ci::run(),
     };

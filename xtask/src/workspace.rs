@@ -132,24 +132,6 @@ impl Workspace {
         self.packages().filter(states).map(|package| package.name.to_string()).collect()
     }
 
-    /// The version that all packages have that may be published; none if they differ.
-    pub(crate) fn version(&self) -> Option<String> {
-        let mut versions = self
-            .packages()
-            .filter(|package| may_be_published(package))
-            .map(|package| &package.version);
-        let first = versions.next()?;
-        versions.all(|version| version == first).then(|| first.to_string())
-    }
-
-    /// The packages that may be published, by name.
-    pub(crate) fn published(&self) -> Vec<String> {
-        self.packages()
-            .filter(|package| may_be_published(package))
-            .map(|package| package.name.to_string())
-            .collect()
-    }
-
     /// The libraries that may be published.
     pub(crate) fn published_libraries(&self) -> Vec<Library> {
         self.packages()
@@ -243,10 +225,9 @@ mod tests {
     #[test]
     fn the_library_is_published_and_the_checks_are_not() {
         let workspace = Workspace::load().unwrap();
-        let published = workspace.published();
-        let has = |name: &str| published.iter().any(|package| package == name);
+        let published = workspace.published_libraries();
+        let has = |name: &str| published.iter().any(|library| library.name == name);
         assert!(has("poach") && has("poach-memory"), "{published:?}");
         assert!(!has("xtask") && !has("poach-mutants"), "{published:?}");
-        assert!(workspace.version().is_some());
     }
 }

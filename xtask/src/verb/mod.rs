@@ -30,7 +30,6 @@ pub(crate) mod python;
 pub(crate) mod rayon_bench;
 pub(crate) mod rayon_programs;
 pub(crate) mod rayon_suite;
-pub(crate) mod release;
 pub(crate) mod scan_bench;
 pub(crate) mod soak;
 pub(crate) mod spin;
