@@ -1,8 +1,11 @@
 //! `poach completions` and `poach man`: what shells and `man` know of the flags, from where they
 //! are defined.
 
+use std::fs;
+use std::path::PathBuf;
 use std::process::ExitCode;
 
+use anyhow::Context as _;
 use clap::Command;
 use clap_complete::Shell;
 
@@ -26,8 +29,11 @@ pub(crate) struct Completions {
 #[command(after_help = "Examples:
   poach man scan | man -l -
   poach man measure capacity | man -l -
-  poach man scan > ~/.local/share/man/man1/poach-scan.1")]
+  poach man --into ~/.local/share/man/man1")]
 pub(crate) struct Man {
+    /// Write the pages of poach and of all its verbs into a directory.
+    #[arg(long, value_name = "DIR", conflicts_with = "verb")]
+    into: Option<PathBuf>,
     /// Of which verb, and of which of that one's verbs.
     verb: Vec<String>,
 }
@@ -41,6 +47,12 @@ pub(crate) fn completions(arguments: &Completions, mut command: Command) -> Exit
 
 /// Prints a page of the manual.
 pub(crate) fn man(arguments: &Man, mut command: Command) -> ExitCode {
+    if let Some(directory) = &arguments.into {
+        let written = fs::create_dir_all(directory)
+            .and_then(|()| clap_mangen::generate_to(command, directory))
+            .with_context(|| format!("could not write into {}", directory.display()));
+        return end("man", written);
+    }
     command.build();
     let within = |page: Command, verb: &String| page.find_subcommand(verb).cloned();
     let page = arguments.verb.iter().try_fold(command, within);

@@ -210,6 +210,14 @@ fn shells_complete_the_flags_and_the_manual_has_them_all() {
     let page = run(&mut poach(&["man", "measure", "capacity"]));
     assert!(text(&page.stdout).replace("\\-", "-").contains(".TH poach-measure-capacity 1"));
     assert_eq!(run(&mut poach(&["man", "measure", "no-verb"])).status.code(), Some(2));
+    let all = tempfile::tempdir().expect("a directory for the test");
+    let into = all.path().join("man1");
+    assert!(run(poach(&["man", "--into"]).arg(&into)).status.success());
+    for page in ["poach.1", "poach-scan.1", "poach-measure-capacity.1"] {
+        assert!(into.join(page).is_file(), "{page}");
+    }
+    let file = into.join("poach.1/below");
+    assert_eq!(run(poach(&["man", "--into"]).arg(&file)).status.code(), Some(1));
 }
 
 #[test]
