@@ -142,17 +142,22 @@ fn install(root: &Path, target: &Path, profile: &str, prefix: &Path) -> Result<(
     let build = Step::cargo("build --package poach-capi --lib");
     let build = if profile == "release" { build.args(["--release"]) } else { build };
     build.run("the C library does not build")?;
+    lay_out(root, &target.join(profile).join("libpoach_capi.a"), "cc", prefix)
+}
+
+/// Puts the headers, the static library `archive`, the shared library that `linker` makes of it,
+/// and the files by which builds find them, below `prefix`. All of it may be moved.
+pub(super) fn lay_out(root: &Path, archive: &Path, linker: &str, prefix: &Path) -> Result<()> {
     let capi = root.join("capi");
     let lib = prefix.join("lib");
     for directory in [lib.join("pkgconfig"), lib.join("cmake/poach")] {
         fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
     }
     headers(root, prefix)?;
-    let archive = target.join(profile).join("libpoach_capi.a");
-    copy(&archive, &lib.join("libpoach.a"))?;
+    copy(archive, &lib.join("libpoach.a"))?;
     let shared = lib.join(format!("libpoach.so.{VERSION}"));
-    Step::program("cc")
-        .args(["-shared", "-o", text(&shared)?, "-Wl,--whole-archive", text(&archive)?])
+    Step::program(linker)
+        .args(["-shared", "-o", text(&shared)?, "-Wl,--whole-archive", text(archive)?])
         .args(["-Wl,--no-whole-archive", "-Wl,--gc-sections", "-Wl,-soname,libpoach.so.0"])
         // Threads of its pools may run its code as long as the process lasts: so `dlclose` leaves
         // it where it is.
@@ -168,18 +173,18 @@ fn install(root: &Path, target: &Path, profile: &str, prefix: &Path) -> Result<(
         std::os::unix::fs::symlink(format!("libpoach.so.{VERSION}"), &link)?;
     }
     for package in ["poach.pc", "poach-lace.pc", "poach-lace2.pc"] {
-        fill(&capi, package, prefix, &lib.join("pkgconfig"))?;
+        fill(&capi, package, &lib.join("pkgconfig"))?;
     }
     let cmake = lib.join("cmake/poach");
-    fill(&capi, "poach-config-version.cmake", prefix, &cmake)?;
+    fill(&capi, "poach-config-version.cmake", &cmake)?;
     copy(&capi.join("poach-config.cmake"), &cmake.join("poach-config.cmake"))
 }
 
 /// A file from its template.
-fn fill(capi: &Path, name: &str, prefix: &Path, to: &Path) -> Result<()> {
+fn fill(capi: &Path, name: &str, to: &Path) -> Result<()> {
     let template = fs::read_to_string(capi.join(format!("{name}.in")))?;
-    let filled = template.replace("@PREFIX@", text(prefix)?).replace("@VERSION@", VERSION);
-    fs::write(to.join(name), filled).with_context(|| name.to_owned())
+    fs::write(to.join(name), template.replace("@VERSION@", VERSION))
+        .with_context(|| name.to_owned())
 }
 
 /// The library, and all that it is made of, built for `ThreadSanitizer`: it must see each access of
