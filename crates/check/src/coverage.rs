@@ -4,14 +4,14 @@ use std::fmt;
 
 use crate::{Incomplete, Report, Verdict};
 
-/// Which executions a search has covered, or has to cover.
+/// The executions that a search has covered, or has to cover.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Coverage {
-    /// All of them.
+    /// All executions.
     Complete,
-    /// Those with at most so many preemptions.
+    /// Executions with at most this number of preemptions.
     Preemptions(u32),
-    /// So many: those that the search comes to first.
+    /// This number of executions, the first of the search.
     Executions(u64),
 }
 

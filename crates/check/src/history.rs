@@ -11,11 +11,11 @@
 //!
 //! Section 3.3 of *Fence-Free Work Stealing on Bounded TSO Processors*: a push may return while its
 //! stores are still in the owner's store buffer, and a thief that misses them answers "empty".
-//! Every queue of the field has this exception, for the owner keeps popping until the queue is
-//! empty, and the paper's own queues keep it. It is part of the specification here: besides its
+//! Every queue of the field has this exception, because the owner keeps popping until the queue is
+//! empty, and so have the paper's own queues. It is part of the specification here. Besides its
 //! call and return a push has a third time, when the last of its stores has drained
-//! ([`Operation::visible`]), and up to then a thief's "empty" may overlook its task. The owner
-//! itself may never overlook it.
+//! ([`Operation::visible`]). Until then a thief's "empty" may overlook its task. The owner itself
+//! may never overlook it.
 
 use crate::machine::MAX_THREADS;
 

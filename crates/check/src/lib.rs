@@ -40,10 +40,13 @@
 //! | [`loom`] | loom's names, for the algorithms of other crates |
 //! | [`counterexample`] | an execution that people can read |
 //!
-//! What it does not see: under TSO the reorderings that TSO does not have ([`Consistency::C11`] and
-//! the loom models of each queue are for those); under C11 load buffering; and a
-//! [`poach_memory::Cell`]'s content, which it does not buffer but checks for accesses that no store
-//! and load put in order.
+//! Limits:
+//!
+//! - Under TSO it does not see the reorderings that TSO does not have; [`Consistency::C11`] and the
+//!   loom models of each queue do.
+//! - Under C11 it does not see load buffering.
+//! - It does not buffer the content of a [`poach_memory::Cell`]. It checks that a store and a load
+//!   order all accesses to it.
 #![doc = include_str!("readme.md")]
 #![deny(unsafe_code)]
 
@@ -82,16 +85,16 @@ pub use trace::{Naming, parse_choices, write_choices};
 pub use violation::{Kind, Unexplained, Violation};
 pub use weakening::{Demand, Orderings, Weakening};
 
-/// How many stores a thread's buffer holds.
+/// The capacity of a thread's store buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Buffer {
-    /// At most so many; none is sequential consistency.
+    /// At most this number of stores; 0 is sequential consistency.
     Bounded(u32),
-    /// As many as there are: the classical TSO.
+    /// Any number of stores: classical TSO.
     Unbounded,
 }
 
-/// Which memory model the machine has.
+/// The machine's memory model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Consistency {
     /// Total store order, with store buffers of [`Config::buffer`].
@@ -157,16 +160,17 @@ pub struct Config {
     pub max_time: Option<Duration>,
     /// Executions to look for a shorter counterexample when one is found.
     pub shorten: u64,
-    /// A panic of a model's thread that cannot unwind (a check of undefined behaviour of the
-    /// standard library's, one that leaves an `extern "C"` function, a second one in a
-    /// destructor) is a violation like others, and not the end of the process.
+    /// If set, a panic of a model's thread that cannot unwind is a violation like others. Otherwise
+    /// the violation and its choices are printed, and the process ends.
     ///
-    /// It is the last thing that this thread of the system explores: the counterexample has no
-    /// more than the choices, which another thread can replay, and further calls of
-    /// [`explore`] answer with a violation that says so. And since that panic never ends,
-    /// [`std::panic::set_hook`] and [`take_hook`](std::panic::take_hook) wait for ever from then
-    /// on, which Rust's test harness calls in the end. Without this the violation and its
-    /// choices are printed before the process ends.
+    /// Such panics are the standard library's checks for undefined behaviour, a panic that leaves
+    /// an `extern "C"` function, and a second panic in a destructor.
+    ///
+    /// After such a panic this thread of the system explores nothing more. The counterexample has
+    /// the choices only, which another thread can replay, and further calls of [`explore`] return a
+    /// violation that says so. The panic never ends, so [`std::panic::set_hook`] and
+    /// [`take_hook`](std::panic::take_hook), which Rust's test harness calls at its end, wait for
+    /// ever.
     pub outlives_aborts: bool,
     /// Set by anyone, ends the search; what was covered is reported.
     pub stop: Arc<AtomicBool>,
@@ -216,9 +220,9 @@ impl Config {
         Config { spec: Some(spec), ..self }
     }
 
-    /// The same, with every execution of at most so many preemptions, but no more than
-    /// `executions`, and no shorter counterexample looked for: what a model needs that is too
-    /// large to be searched to the end.
+    /// The same, limited to executions with at most this number of preemptions, to `executions`
+    /// executions, and without a search for a shorter counterexample. For models that are too large
+    /// for a complete search.
     #[must_use]
     pub fn within(self, preemptions: u32, executions: u64) -> Self {
         let strategy =
@@ -287,15 +291,15 @@ pub enum Incomplete {
     Executions(u64),
     /// It keeps as many states as it may.
     States(u64),
-    /// It took the time it may.
+    /// It reached its time limit.
     Time(Duration),
-    /// It covered the executions with at most so many preemptions.
+    /// It covered the executions with at most this number of preemptions.
     Preemptions(u32),
     /// It took executions at random, from this seed.
     Random(u64),
     /// It ran one execution.
     Replay,
-    /// A thread waits in rounds that write, and gave up only so often in a row.
+    /// A thread waits in rounds that write, and gave up this number of times in a row.
     Waits(u32),
     /// It found a violation and looked no further.
     Found,

@@ -1,8 +1,8 @@
 //! Litmus tests: small programs whose outcomes tell memory models apart.
 //!
 //! The verdicts are those of Sewell, Sarkar, Owens, Zappa Nardelli and Myreen, *x86-TSO: A Rigorous
-//! and Usable Programmer's Model for x86 Multiprocessors* (CACM 53(7), 2010) and its longer form,
-//! Owens, Sarkar and Sewell, *A Better x86 Memory Model: x86-TSO* (TPHOLs 2009), which name n4 to
+//! and Usable Programmer's Model for x86 Multiprocessors* (CACM 53(7), 2010). Its longer form is
+//! Owens, Sarkar and Sewell, *A Better x86 Memory Model: x86-TSO* (TPHOLs 2009). They name n4 to
 //! n7; the two-letter names are the field's. The forms with a process-wide barrier follow from its
 //! definition: a compiler fence in one thread and `membarrier(2)` in the other make a full fence in
 //! both.

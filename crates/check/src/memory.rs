@@ -152,9 +152,9 @@ impl Displacing {
     }
 }
 
-// SAFETY: the margin is without end, so nothing is promised but of `resolve`, after which the owner
-// has passed a full fence, as whoever made the policy has promised that the owner is that thread,
-// and the caller has passed one before and one after.
+// SAFETY: the margin is infinite, so only `resolve` promises anything. After `resolve` the owner
+// has executed a full fence, because the policy's maker has promised that the owner is that thread.
+// The caller has executed a full fence before and after.
 unsafe impl StoreLoad<Simulated> for Displacing {
     fn owner(&self) {
         Simulated::light();
@@ -199,7 +199,7 @@ impl SimulatedWord {
         engine::step_of(self.execution, op, access, Location::caller())
     }
 
-    /// A read-modify-write that changes the word, or one that acquires nothing if it does not.
+    /// A read-modify-write that changes the word, or acquires nothing if it does not.
     #[track_caller]
     fn change(&self, change: Change, order: Ordering) -> u64 {
         self.exchange(change, order, Ordering::Relaxed)
@@ -218,8 +218,7 @@ impl SimulatedWord {
     #[track_caller]
     fn put(&self, value: u64, order: Ordering) {
         match order {
-            // Another thread can tell an exchange from a store and a fence as little as this one
-            // can.
+            // Neither this thread nor another can tell an exchange from a store and a fence.
             Ordering::SeqCst if !engine::is_weak() => {
                 self.change(Change::Swap(value), order);
             }
@@ -371,7 +370,7 @@ pub struct SimulatedCell<T> {
     uses: Uses,
 }
 
-/// Who has used a cell, and when last.
+/// The threads that have used a cell, and the time of each last use.
 struct Uses {
     written: StdCell<Option<(usize, Touch)>>,
     read: [StdCell<Option<Touch>>; MAX_THREADS],
@@ -454,8 +453,7 @@ unsafe impl<T> Cell<T> for SimulatedCell<T> {
     fn new(value: T) -> Self {
         let cell = SimulatedCell::made(value, Some(engine::new_cell(Location::caller())));
         if engine::is_weak() {
-            // Its maker has written it: who reads it must have heard of that. Under TSO who has
-            // found it has.
+            // Creation is a write that every read must happen after. TSO guarantees it.
             cell.touch(true, Location::caller());
         }
         cell

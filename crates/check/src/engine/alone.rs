@@ -1,5 +1,5 @@
-//! Threads that wait: one that runs alone, to find out when it gives up or because it does; and all
-//! of them, for ever. See `machine::waits`.
+//! Waiting threads: a thread that runs alone, because it gives up or to find out when it does; and
+//! the state in which all threads wait for ever. See `machine::waits`.
 
 use std::panic::Location;
 
@@ -10,7 +10,7 @@ use crate::machine::{Look, Patience};
 pub(super) enum Alone {
     /// To find out when it gives up.
     Probe(Probe),
-    /// It gives up: so many pauses are still to be passed.
+    /// It gives up, after this number of further pauses.
     Rounds(u32),
 }
 

@@ -1,9 +1,9 @@
 //! Threads that a model's own thread makes while it runs.
 //!
-//! A thread's number is the number of threads made before it, so threads are made in some order,
-//! and the order is a choice of the search: making one is a read-modify-write of a word that counts
-//! them. The new thread begins with all that its maker has done ([`Machine::learn`]); as on a
-//! processor, the maker's stores are in memory before it exists.
+//! A thread's number is the number of threads made before it, so the order in which threads are
+//! made is a choice of the search: making a thread is a read-modify-write of a word that counts
+//! them. All that its maker has done happens before the new thread ([`Machine::learn`]). As on a
+//! processor, the maker's stores are in memory before the thread exists.
 //!
 //! [`Machine::learn`]: crate::machine::Machine::learn
 

@@ -1,5 +1,5 @@
-//! The model's threads as coroutines: made once, used by every execution, and how one that was cut
-//! short ends.
+//! The model's threads as coroutines, which are made once and used by every execution, and the end
+//! of a coroutine whose execution was cut short.
 
 use super::{
     Aborts, Alone, Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End,
@@ -134,9 +134,9 @@ pub(super) fn quiet_panics() {
     });
 }
 
-/// How the messages of panics begin after which the standard library ends the process: what its
-/// checks of undefined behaviour say, and panics that leave a function or a destructor that may not
-/// be left so.
+/// The beginnings of the messages of panics after which the standard library ends the process: its
+/// checks for undefined behaviour, and panics that leave a function or destructor that cannot
+/// unwind.
 const CANNOT_UNWIND: [&str; 5] = [
     "unsafe precondition(s) violated",
     "null pointer dereference occurred",
@@ -219,7 +219,7 @@ pub(super) fn need(fibers: &mut Vec<Fiber>, count: usize) {
 pub(super) fn leave(fibers: &mut [Fiber]) {
     let count = with(|engine| {
         for job in &mut engine.jobs {
-            // One that has not begun: what it owns is dropped as little as what the others own.
+            // It has not begun. What it owns is not dropped, like what the others own.
             std::mem::forget(job.take());
         }
         engine.machine.count

@@ -99,11 +99,11 @@ pub(crate) struct Engine {
     /// The freeing of what is being dropped.
     freeing: Option<Freeing>,
     closing: bool,
-    /// Which threads are suspended in a destructor that a panic runs.
+    /// The threads that are suspended in a destructor that a panic runs.
     unwinding: [bool; MAX_THREADS],
-    /// Which threads have panicked in this execution, or are being unwound.
+    /// The threads that have panicked in this execution, or are being unwound.
     panicked: [bool; MAX_THREADS],
-    /// Which threads are being unwound, or have been.
+    /// The threads that are being unwound, or have been.
     unwound: [bool; MAX_THREADS],
     /// The message of the last panic of a thread, and whose it was.
     last_panic: Option<(usize, String)>,

@@ -1,4 +1,5 @@
-//! Litmus tests in the files of [herd](https://diy.inria.fr/doc/herd.html) for x86, on this machine.
+//! Litmus tests in the files of [herd](https://diy.inria.fr/doc/herd.html) for x86, on this
+//! machine.
 //!
 //! ```
 //! use poach_check::{Config, herd::Test};

@@ -22,8 +22,8 @@ pub struct Answer {
     pub states: Vec<String>,
     /// How many of them satisfy the condition.
     pub satisfying: usize,
-    /// Whether every execution was covered, or what was found suffices: a state that exists, or
-    /// one that refutes.
+    /// True if every execution was covered, or if the found states suffice: a state that exists, or
+    /// a state that refutes.
     pub conclusive: bool,
     /// The search.
     pub report: Report,

@@ -20,7 +20,7 @@ impl<T> UnsafeCell<T> {
         UnsafeCell { cell: SimulatedCell::unentered(value) }
     }
 
-    /// Reads it: until `read` returns nobody may write.
+    /// Reads it: until `read` returns, no thread may write.
     #[track_caller]
     pub fn with<R>(&self, read: impl FnOnce(*const T) -> R) -> R {
         let result = self.cell.with(read);

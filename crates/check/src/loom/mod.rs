@@ -1,5 +1,5 @@
-//! [loom](https://docs.rs/loom)'s names, on machines with store buffers: a crate's loom tests run under
-//! TSO\[S\], under TSO without a bound, and under sequential consistency.
+//! [loom](https://docs.rs/loom)'s names, on machines with store buffers: a crate's loom tests run
+//! under TSO\[S\], under TSO without a bound, and under sequential consistency.
 //!
 //! ```
 //! // Instead of `use loom::...`:

@@ -1,9 +1,9 @@
 //! Atomic types of every width, whose every access is a choice of the search.
 //!
-//! TSO orders loads with loads and stores with stores, so the ordering that an access names changes
-//! nothing, with two exceptions: a `SeqCst` store is an exchange, as compilers make it, and a
-//! `SeqCst` fence is a full fence. An ordering that is too weak for another processor is therefore
-//! not seen here.
+//! TSO orders loads with loads and stores with stores, so the ordering of an access changes
+//! nothing. There are two exceptions: a `SeqCst` store is an exchange, as compilers make it, and a
+//! `SeqCst` fence is a full fence. So an ordering that is too weak for another processor is not
+//! found here.
 
 use std::fmt;
 use std::marker::PhantomData;

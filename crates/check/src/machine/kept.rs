@@ -3,13 +3,13 @@
 //! Every word and cell is entered here when it is made and crossed out when it is dropped. What is
 //! left when an execution is over, its final check done and all handles gone, is a leak.
 //!
-//! [`Memory::free`](poach_memory::Memory::free) says that no thread uses an object any more. It is
-//! not dropped then, but at the end of the execution, so whoever still uses it finds it whole. What
-//! the words and cells in it were used for comes out when they are dropped: each remembers when
-//! each thread touched it last, in the thread's own time, and the freeing thread's vector clock
-//! says how far it had heard of each. A use that it had not heard of is a use that nothing orders
-//! before the freeing: it came later, or might have. So the order in which the search happens to
-//! take the two does not matter, and freeing is no event of its own.
+//! [`Memory::free`](poach_memory::Memory::free) says that no thread uses an object any more. The
+//! object is dropped at the end of the execution, so a thread that still uses it finds it whole.
+//! Its words and cells are checked when they are dropped. Each remembers when each thread accessed
+//! it last, in the thread's own time, and the freeing thread's vector clock says how much of each
+//! thread happens before the freeing. A later access is not ordered before the freeing: it came
+//! after it, or might have. So the order in which the search takes the two does not matter, and
+//! freeing is not an event.
 //!
 //! That a handle is the last is the business of a reference count that the machine does not see.
 //! Whatever is dropped by the last handle is not freed in this sense.
@@ -28,7 +28,7 @@ pub(crate) struct Kept {
     pub(crate) freeing: Option<Freeing>,
 }
 
-/// Who frees an object, and when.
+/// The thread that frees an object, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freeing {
     pub(crate) thread: usize,
@@ -97,7 +97,7 @@ impl Register {
         self.cells.len() as u32 - 1
     }
 
-    /// Crosses a word out, and returns who has used it.
+    /// Removes a word, and returns the threads that have used it.
     pub(crate) fn word_dropped(&mut self, loc: Loc) -> &[Option<Touch>] {
         self.alive -= 1;
         self.words[loc as usize] = None;

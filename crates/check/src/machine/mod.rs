@@ -9,26 +9,26 @@
 //! waits while that is full. A load returns the newest matching entry of the thread's own buffer,
 //! else what memory holds. The memory subsystem may at any time write the oldest entry of any
 //! buffer to memory. A fence waits until the thread's buffer is empty. A read-modify-write takes
-//! the memory lock, and can release it only with an empty buffer, so nobody sees a state between
-//! its drained stores and its own write: here it waits for an empty buffer and then acts in one
-//! step, which admits the same executions. With S = 0 a store goes to memory at once: sequential
-//! consistency.
+//! the memory lock, and can release it only with an empty buffer. So no thread sees a state between
+//! its drained stores and its own write. Here it waits for an empty buffer and then acts in one
+//! step, which admits the same executions. With S = 0 a store goes to memory at once, which is
+//! sequential consistency.
 //!
 //! # The egress slot
 //!
-//! Section 7.3 found one more place behind the buffer: the oldest store moves there, frees its
-//! buffer entry, and is written to memory later; if the next store to leave is to the same address,
-//! it may overwrite what lies there (they *coalesce*). Moving into an empty slot is worth it at
-//! once: the store can do from there all it could do before, and its entry is free. So a buffer of
-//! capacity S with a slot is one FIFO of capacity S + 1 whose front is the slot, plus one event,
-//! [`coalesce`], that merges the two oldest entries if they are to one address. Merging is
-//! observable only by the room it makes (merging and then writing is writing twice with nothing in
-//! between), so it is offered only to a thread that waits for room.
+//! Section 7.3 found one more place behind the buffer, the slot. The oldest store moves there,
+//! frees its buffer entry, and is written to memory later. If the next store is to the same
+//! address, it may overwrite the store in the slot (they *coalesce*). A store loses nothing by
+//! moving into an empty slot at once: it can do from there all it could do before, and its entry is
+//! free. So a buffer of capacity S with a slot is one FIFO of capacity S + 1 whose front is the
+//! slot. There is one more event, [`coalesce`], that merges the two oldest entries if they are to
+//! one address. Merging is observable only by the room it makes (merging and then writing is
+//! writing twice with nothing in between), so it is offered only to a thread that waits for room.
 //!
-//! A processor may have `n` such entries: the buffer is then one FIFO of S + n, and of the first
-//! n + 1 entries the first two neighbours to one address are offered to be merged. Which pair is
-//! merged first makes no difference to how much room there is in the end: to merge the one nearer
-//! to the front brings the others nearer to it. (It does to what memory shows in between, where
+//! A processor may have `n` such entries. The buffer is then one FIFO of S + n, and the search may
+//! merge the first two neighbours to one address among the first n + 1 entries. The order of merges
+//! makes no difference to the final number of free entries: merging the pair nearest to the front
+//! brings the others nearer to it. (It does to what memory shows in between, where
 //! both pairs are of words that others read. So with n > 1 this is exact for clients that make a
 //! store between two pops, to which the bound applies, and not where the same shared word is stored
 //! again and again.)
@@ -37,11 +37,11 @@
 //!
 //! [`Op::HeavyStart`] and [`Op::HeavyFinish`] model `membarrier(2)`: between the call and the
 //! return, every other thread passes some point of its program at which its buffer is empty. The
-//! weakest such point is the last step that anyone else could observe, for the stores after it
-//! could as well have been issued after the call; so `HeavyStart` notes for each thread the stores
-//! issued before its last observable step, and `HeavyFinish` waits until those have drained. A
-//! visit to another thread's processor (displacement) is the same for that thread alone: while the
-//! visitor is there the other is not, and was switched at some point of its program.
+//! weakest such point is the last step that another thread could observe, because the stores after
+//! it could as well have been issued after the call. So `HeavyStart` notes for each thread the
+//! stores issued before its last observable step, and `HeavyFinish` waits until those have drained.
+//! A visit to another thread's processor (displacement) is the same for that thread alone: while
+//! the visitor is there the other is not, and was switched at some point of its program.
 //!
 //! [`coalesce`]: Machine::coalesce
 
@@ -85,7 +85,7 @@ pub(crate) struct Machine {
     pub(crate) marks: u8,
     /// Bumped by every write to memory.
     pub(crate) writes: u64,
-    /// Which threads are at a pause: bit `i` is thread `i`.
+    /// The threads that are at a pause: bit `i` is thread `i`.
     pausing: u8,
     /// What is known of waiting threads, by their fingerprints.
     patiences: HashMap<u64, Patience, ByFingerprint>,

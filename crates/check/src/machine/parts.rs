@@ -139,13 +139,14 @@ pub(crate) enum Op {
     Load(Loc),
     Store(Loc, u64),
     Change(Loc, Change),
-    /// A read-modify-write that waits until the word, shifted right by so many bits, is zero.
+    /// A read-modify-write that waits until the word, shifted right by this number of bits, is
+    /// zero.
     Await(Loc, u8, Change),
     /// It waits until a thread has ended and all its stores are in memory.
     Join(u8),
     /// A full fence.
     Full,
-    /// The process-wide barrier, or one that reaches the threads of this mask alone.
+    /// The process-wide barrier, or a barrier for the threads of this mask alone.
     HeavyStart(u8),
     HeavyFinish,
     /// It waits for something that it has looked at since its last pause to change; see `waits`.
@@ -204,7 +205,7 @@ pub(crate) struct Thread {
     pub(super) words: usize,
 }
 
-/// Who has touched a word, in any execution of this search so far: bit `i` is thread `i`.
+/// The threads that have accessed a word in any execution so far: bit `i` is thread `i`.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Touched {
     pub(super) by: u8,
@@ -216,7 +217,7 @@ pub(crate) const CALLED: u8 = 1;
 /// See [`CALLED`].
 pub(crate) const RETURNED: u8 = 2;
 
-/// Whose step an event is, and of what kind: `kind * MAX_THREADS + thread`.
+/// An event's thread and kind: `kind * MAX_THREADS + thread`.
 pub(crate) type Event = u8;
 /// A set of events.
 pub(crate) type Events = u64;

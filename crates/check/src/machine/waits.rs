@@ -4,28 +4,27 @@
 //! was not what it waits for. It changes nothing, and may return at any time. To explore each round
 //! of each wait would never end, so two things are left out.
 //!
-//! *A round that sees what the last one saw.* A paused thread goes on at once when something that
-//! it has looked at has changed. Otherwise it stays, or it *gives up*: this is an event like any
-//! other, which the search may choose whoever else can move. So a stretch of equal rounds is one
-//! round, or is all that the thread's patience has left. A loop that carries nothing from a round
-//! to the next but their count sees no difference between one round and several, as long as its
-//! patience lasts; and when it ends, it has ended after as many rounds as it always does.
+//! *A round that reads the same values as the last round.* A paused thread goes on at once when a
+//! word that it has read changes. Otherwise it stays, or it *gives up*: this is an event like any
+//! other, which the search may choose even if other threads can move. So a stretch of equal rounds
+//! is one round, or all the rounds that the thread's patience has left. A loop that carries only a
+//! count from round to round sees no difference between one round and several, while its patience
+//! lasts. When it ends, it has ended after as many rounds as it always does.
 //!
 //! *A wait that never ends by itself.* A thread that goes through [`ENDLESS`] rounds without doing
 //! anything but look will do so for ever, so it has nothing to give up to.
 //!
-//! Which of the two a thread is in is found by running it, alone, in a copy of the execution that
-//! is thrown away (a *probe*, once for each local state): until it does something other than to
-//! look, or looks elsewhere than in the round before. The number of pauses up to there is its
-//! patience. Giving up takes so many pauses in one event. The rounds between them are not choices,
-//! for they see what the first one saw, and no other thread notices a look; all that follows the
-//! last pause is scheduled as ever.
+//! A *probe* finds out which of the two a thread is in, once for each local state. It runs the
+//! thread alone, in a copy of the execution, until the thread does something other than to read, or
+//! reads other words than in the round before. The number of pauses up to there is its patience.
+//! Giving up passes this number of pauses in one event. The rounds between them are not choices,
+//! because they read the same values as the first round, and no other thread notices a read.
+//! Everything after the last pause is scheduled as usual.
 //!
 //! A thread that would give up after [`SINGLE_ROUNDS`] rounds or fewer goes one round only, whose
-//! every look is a choice: such short waits are explored in full. Of longer ones it is relied on
-//! that (1) what a round leaves to the next is no more than a count, and (2) two waits in a row,
-//! with nothing but looks between them, do not look at the same words from the same lines of the
-//! source.
+//! every read is a choice: such short waits are explored in full. For longer waits two assumptions
+//! are made. (1) A round leaves only a count to the next round. (2) Two consecutive waits, with
+//! nothing but reads between them, do not read the same words from the same lines of the source.
 //!
 //! A thread whose rounds write never comes to an end of its looking: each of its pauses gives up to
 //! one round more. After [`MOST_IN_VAIN`] of these in a row it is held until something changes, and
@@ -33,13 +32,13 @@
 
 use super::{Loc, Location, Machine, Op, mix};
 
-/// Rounds after which a wait is taken for one that never ends by itself.
+/// Rounds after which a wait counts as endless.
 pub(crate) const ENDLESS: u32 = 1_100;
 
 /// The longest patience whose every round is explored.
 pub(crate) const SINGLE_ROUNDS: u32 = 12;
 
-/// So often in a row a thread gives up while others can move.
+/// The number of times in a row that a thread gives up while others can move.
 pub(crate) const MOST_IN_VAIN: u32 = 16;
 
 /// So often in a row it gives up when nobody else can.
@@ -62,11 +61,11 @@ impl Look {
 /// How many pauses a thread passes before it gives up, if nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Nobody has looked.
+    /// Not known yet.
     Unknown,
-    /// So many.
+    /// This number of rounds.
     Rounds(u32),
-    /// It never does.
+    /// It never gives up.
     Endless,
 }
 
@@ -234,7 +233,7 @@ impl Machine {
     pub(crate) fn give_up(&mut self, index: usize) -> u32 {
         let thread = &mut self.threads[index];
         thread.vain += 1;
-        // A thread that gives up is in another state than one that has seen a change.
+        // A thread that gives up is in another state than a thread that has seen a change.
         thread.hash = mix(thread.hash, u64::from(thread.vain));
         thread.passes = match thread.patience {
             Patience::Rounds(rounds) if rounds > SINGLE_ROUNDS => rounds,

@@ -22,7 +22,7 @@ impl Machine {
         }
         if self.clocks {
             self.versions[loc as usize] = 0;
-            // Who learns of a word learns of it through another word, or through its creator.
+            // A thread learns of a word through another word, or from its creator.
             self.memory_clocks[loc as usize] = [0; MAX_THREADS];
         }
         Some(loc)

@@ -13,7 +13,7 @@ use std::sync::Arc as StdArc;
 use super::super::execution;
 use crate::raw::Raw;
 
-/// As [`std::sync::Arc`]; one that is never dropped is a violation.
+/// As [`std::sync::Arc`]; an `Arc` that is never dropped is a violation.
 pub struct Arc<T: ?Sized> {
     count: StdArc<Count>,
     value: StdArc<T>,

@@ -8,18 +8,18 @@ use super::mutex::MutexGuard;
 use crate::machine::Change;
 use crate::raw::Raw;
 
-/// As [`std::sync::Condvar`], but nobody is woken without having been notified, and who has waited
-/// longest is notified first: what relies on that is not seen here.
+/// As [`std::sync::Condvar`], but without spurious wake-ups, and the thread that has waited longest
+/// is notified first. So a program that wrongly relies on either is not refuted here.
 #[derive(Debug)]
 pub struct Condvar {
-    /// Changed by everybody who comes to wait or to notify: the order of those is a choice.
+    /// Each wait and each notification changes this word, so their order is a choice.
     order: Raw,
-    /// Who waits: for each a word that is 1 until it is notified.
+    /// The waiting threads: for each a word that is 1 until it is notified.
     queue: StdMutex<VecDeque<StdArc<Raw>>>,
 }
 
 impl Condvar {
-    /// One on which nobody waits.
+    /// A condition variable on which no thread waits.
     #[track_caller]
     pub fn new() -> Self {
         Condvar { order: Raw::new(0), queue: StdMutex::default() }
@@ -86,7 +86,7 @@ impl Condvar {
         Ok((guard, WaitTimeoutResult(false)))
     }
 
-    /// Wakes who has waited longest, if anybody waits.
+    /// Wakes the thread that has waited longest, if any.
     ///
     /// # Panics
     ///

@@ -75,7 +75,7 @@ impl<T> Drop for Sender<T> {
     #[track_caller]
     fn drop(&mut self) {
         if self.channel.senders.add(u64::MAX) == 1 {
-            // Nobody sends any more: whoever waits is let go.
+            // The last sender is gone: a waiting receiver returns.
             self.channel.room.add(CLOSED.wrapping_sub(EMPTY));
         }
     }

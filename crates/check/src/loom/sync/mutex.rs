@@ -71,7 +71,7 @@ impl<T: ?Sized> Mutex<T> {
         MutexGuard { value: Some(value), mutex: self }
     }
 
-    /// The value of one that is not shared.
+    /// Returns the value of a mutex that is not shared.
     ///
     /// # Errors
     ///

@@ -107,7 +107,7 @@ impl<T: ?Sized> RwLock<T> {
         RwLockWriteGuard { value: Some(value), state: &self.state }
     }
 
-    /// The value of one that is not shared.
+    /// Returns the value of a lock that is not shared.
     ///
     /// # Errors
     ///
