@@ -121,7 +121,8 @@ impl<'de> Deserialize<'de> for Panicking {
 }
 
 thread_local! {
-    /// Calls that this thread has under way, and how many of these it has begun on top of one that waits.
+    /// Calls that this thread has under way, and how many of these it has begun on top of one that
+    /// waits.
     static UNDER_WAY: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 

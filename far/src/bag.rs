@@ -80,8 +80,9 @@ impl<T> Bag<T> {
 }
 
 impl<T: Serialize + DeserializeOwned> Bag<T> {
-    /// The older half, rounded down, or as much of it as fits into so many parcels of so many
-    /// bytes; `rank` is this rank. Linear in what is given.
+    /// Takes the older half, rounded down, or the part of it that fits into the given number of
+    /// parcels of the given size in bytes. `rank` is this rank. Linear in the number of taken
+    /// tasks.
     ///
     /// # Errors
     ///

@@ -9,15 +9,16 @@
 //!
 //! # Why no call waits for ever
 //!
-//! A worker's stack holds calls, each begun by the one below it, or while that one waited. So of
-//! two calls on a stack the upper one was begun later. A call waits only for its own second half,
-//! which is begun later than it, too. So from a call that waits, at the top of its stack, to the
-//! half that it waits for, and from there to the top of the stack on which that half is, one comes
-//! to calls that were begun later and later; there are finitely many, so this ends at one that does
-//! not wait, or at a half that nobody has begun. That one lies in the bag of a worker, and a worker
-//! runs all that is in its bag, waiting or not; or it is put aside or on its way, and comes
-//! into such a bag. Source: the argument for depth-restricted stealing in Cilk and its kin; see
-//! Wagner and Calder, *Leapfrogging* (1993).
+//! A worker's stack holds calls. Each call was begun by the call below it, or while that call
+//! waited. So of two calls on a stack the upper call was begun later. A call waits only for its own
+//! second half, which is begun later than the call, too.
+//!
+//! Follow a waiting call at the top of its stack to the half that it waits for, then to the top of
+//! the stack on which that half is, and so on. Each of these calls was begun later than the last,
+//! and there are finitely many. So the chain ends at a call that does not wait, or at a half that
+//! no worker has begun. Such a half is in the bag of a worker, or it is put aside or on its way and
+//! comes into a bag. A worker runs everything in its bag, waiting or not. Source: the argument for
+//! depth-restricted stealing in Cilk and its kin; see Wagner and Calder, *Leapfrogging* (1993).
 //!
 //! While a result is on its way a call waits for it, and its rank is not idle. So the end is found
 //! as for any job.
@@ -239,12 +240,12 @@ impl World {
     /// # Ok::<(), poach_far::Error>(())
     /// ```
     ///
-    /// A worker's stack grows as deep as the calls go, and by as much again for each of the tasks
-    /// that it runs while calls wait: sixteen, those that it was sent with them, and more only
-    /// where all workers of the rank wait so deep, or nothing happens for some time. A pair of
-    /// calls costs about a hundred nanoseconds where nobody steals. There are no checkpoints,
-    /// since a stack cannot be kept; [`divide`](World::divide) waits nowhere and takes less memory,
-    /// but has its join apart.
+    /// A worker's stack grows as deep as the calls, and by the same depth for each task that it
+    /// runs while calls wait. It runs up to sixteen such tasks, and the tasks that were sent with
+    /// them; more only if all workers of the rank wait so deep, or if nothing happens for some
+    /// time. A pair of calls costs about a hundred nanoseconds if no rank steals. There are no
+    /// checkpoints, because a stack cannot be saved. [`divide`](World::divide) never waits and
+    /// takes less memory, but needs a separate join.
     ///
     /// # Errors
     ///

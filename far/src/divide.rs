@@ -1,13 +1,13 @@
 //! Divide and conquer over ranks: a value is divided into halves, which may go to other ranks, and
-//! what they come to is joined.
+//! their results are joined.
 //!
-//! A task is a value and its place: the row of left and right turns that leads to it. What a value
-//! comes to is kept with its place, by whichever worker found it; where the results of both halves
-//! of a value meet, in a worker, in a rank or on the way to rank 0, they are joined, and take the
-//! place of the value. So no call waits, each join is of exactly the two halves of one value, the
-//! left one first, and it need be neither commutative nor associative. As many results are kept as
-//! have not met their other half: few, since a worker goes deep first, and those of whole subtrees
-//! that were stolen.
+//! A task is a value and its place: the sequence of left and right turns that leads to it. The
+//! worker that finds a value's result keeps it with its place. Where the results of both halves of
+//! a value meet, in a worker, in a rank or on the way to rank 0, they are joined, and the joined
+//! result takes the value's place. So no call waits. Each join takes exactly the two halves of one
+//! value, the left half first, and need be neither commutative nor associative. As many results are
+//! kept as have not met their other half: few, since a worker goes deep first, and those of whole
+//! subtrees that were stolen.
 
 use std::collections::BTreeMap;
 

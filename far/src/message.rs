@@ -47,9 +47,9 @@ pub enum Failure {
     /// What arrived cannot be decoded.
     #[error("rank {rank}: what rank {from} sent is no task of this program: {message}")]
     Unreadable {
-        /// Who received it.
+        /// The rank that received it.
         rank: usize,
-        /// Who sent it.
+        /// The rank that sent it.
         from: usize,
         /// What is wrong with it.
         message: String,
@@ -69,9 +69,9 @@ pub enum Failure {
     Silent {
         /// The lost rank.
         rank: usize,
-        /// Who noticed.
+        /// The rank that noticed.
         watcher: usize,
-        /// For how long.
+        /// The length of the silence.
         seconds: u64,
     },
 }

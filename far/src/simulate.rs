@@ -38,8 +38,8 @@ pub struct Machine {
     pub byte: f64,
     /// How long a rank works between two looks at the network; a task at least.
     pub quantum: f64,
-    /// Each message takes longer by up to so many latencies, at random, in the order of each pair
-    /// of ranks.
+    /// Each message takes longer by a random time of up to this number of latencies. The order of
+    /// messages between two ranks does not change.
     pub jitter: f64,
 }
 
@@ -91,7 +91,7 @@ pub enum Wrong {
     /// A rank was told that the job was over while tasks were left.
     #[error("rank {rank} was told that the job was over while {tasks} tasks were left")]
     TooEarly {
-        /// Who was told.
+        /// The rank that was told.
         rank: usize,
         /// How many were left anywhere.
         tasks: u64,
@@ -101,10 +101,10 @@ pub enum Wrong {
     Torn {
         /// The tasks in it.
         saved: u64,
-        /// Those that wait or are on their way.
+        /// The tasks that wait or are on their way.
         left: u64,
     },
-    /// It took more turns than it may.
+    /// It took more turns than allowed.
     #[error("after {turns} turns {tasks} tasks are left, and the job is not over")]
     Endless {
         /// How many turns it took.
@@ -323,7 +323,7 @@ impl<T: Serialize + DeserializeOwned> Local for Worker<T> {
 pub struct Simulation<P: Program> {
     machine: Machine,
     policy: Policy,
-    /// Which node each rank is on.
+    /// The node of each rank.
     nodes: Vec<usize>,
     program: P,
     checkpoint_every: Option<f64>,
@@ -331,7 +331,7 @@ pub struct Simulation<P: Program> {
 }
 
 impl<P: Program> Simulation<P> {
-    /// Of so many ranks, all on one node.
+    /// A simulation of this number of ranks, all on one node.
     ///
     /// # Panics
     ///
@@ -348,7 +348,7 @@ impl<P: Program> Simulation<P> {
         }
     }
 
-    /// With so many ranks on each node.
+    /// Sets the number of ranks on each node.
     ///
     /// # Panics
     ///
@@ -359,14 +359,14 @@ impl<P: Program> Simulation<P> {
         self
     }
 
-    /// With a checkpoint every so many nanoseconds.
+    /// Sets the interval of checkpoints, in nanoseconds.
     #[must_use]
     pub fn checkpoint_every(mut self, nanoseconds: f64) -> Self {
         self.checkpoint_every = Some(nanoseconds);
         self
     }
 
-    /// Ranks have so many turns at most, all together.
+    /// Limits the number of turns of all ranks together.
     #[must_use]
     pub fn turns_at_most(mut self, turns: u64) -> Self {
         self.most_turns = turns;

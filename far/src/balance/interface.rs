@@ -114,9 +114,8 @@ pub trait Local {
     /// Whether none runs. Asked while the rank is paused.
     fn is_still(&self) -> bool;
 
-    /// Up to half of what waits, in at most so many parcels of at most so many bytes each. Or
-    /// later: a rank that may not encode tasks now notes that some are wanted, and is polled
-    /// again.
+    /// Returns up to half of the waiting tasks, within a number of parcels and a size of each in
+    /// bytes. A rank that may not encode tasks now records the request, and is polled again.
     ///
     /// # Errors
     ///

@@ -17,9 +17,9 @@
 //!   a rank that has tasks, or gets some, sends half of them there. Without lifelines it rests for
 //!   a moment and starts the next round.
 //!
-//! When no task is left anywhere: [`termination`]. The same detector finds the moment of a
-//! checkpoint: while all ranks are paused, a rank that runs no task counts as idle, so when it says
-//! that all is quiet no task is on its way.
+//! [`termination`] detects that no task is left anywhere. The same detector finds the moment for a
+//! checkpoint: while all ranks are paused, a rank that runs no task counts as idle. So when the
+//! detector reports that all ranks are idle, no task is on its way.
 
 mod interface;
 pub mod termination;
@@ -64,11 +64,11 @@ pub struct Balancer {
     progress: Progress,
     thief: Thief,
     victims: Victims,
-    /// Where this rank may leave word, and whether it has.
+    /// The ranks at which this rank may leave a request, and whether it has.
     lifelines: Vec<(usize, bool)>,
-    /// Those who have left word here.
+    /// The ranks that have left a request here.
     waiting: VecDeque<usize>,
-    /// Those who want an answer now.
+    /// The ranks that want an answer now.
     asked: VecDeque<usize>,
     detector: Detector,
     window: Owner,
@@ -97,7 +97,7 @@ struct Saving {
     unsaved: Option<(usize, u64, Vec<Vec<u8>>)>,
 }
 
-/// Who is alive.
+/// The ranks that are alive.
 #[derive(Debug, Default)]
 struct Heart {
     beaten: u64,
@@ -156,10 +156,10 @@ impl Balancer {
 
     /// At rank 0: asks for a checkpoint, as soon as there may be one.
     ///
-    /// However often it is asked for, the job goes on and ends. A rank looks at nothing that came
-    /// behind a [`Resume`](Message::Resume) before it has had time for a task; a checkpoint
-    /// takes as long as the work before it at most; and one that finds no task left anywhere
-    /// has found the end.
+    /// The job goes on and ends, however often checkpoints are requested. After a
+    /// [`Resume`](Message::Resume) a rank has time for a task before it reads further messages. A
+    /// checkpoint takes at most as long as the work before it. A checkpoint that finds no task
+    /// anywhere has found the end.
     pub fn checkpoint(&mut self) {
         debug_assert_eq!(self.rank, 0, "rank 0 asks for checkpoints");
         self.saving.wanted = !self.saving.paused;

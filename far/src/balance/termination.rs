@@ -22,8 +22,8 @@
 //! all are idle for ever, the first wave that starts after that counts as many sent as received,
 //! and the next one agrees with it.
 //!
-//! One wave is not enough, even one that counts as many sent as received: a rank that has reported
-//! may receive a parcel from one that has not, and that has not counted it yet.
+//! One wave is not enough, even if it counts as many sent as received: a rank that has reported may
+//! receive a parcel from a rank that has not reported, and has not counted the parcel yet.
 //! `tests/it/model_termination.rs` searches all interleavings of a few ranks, parcels and messages,
 //! with [`Waves::Two`] and, where it must find the error, with [`Waves::One`].
 
@@ -80,7 +80,7 @@ pub fn children(rank: usize, ranks: usize) -> impl Iterator<Item = usize> {
 }
 
 impl Detector {
-    /// The part of `rank` of so many.
+    /// The part of `rank`, of all ranks.
     pub fn new(rank: usize, ranks: usize, waves: Waves) -> Detector {
         Detector {
             rank,

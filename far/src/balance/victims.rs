@@ -57,8 +57,8 @@ impl Victims {
 ///
 /// Source: Saraswat et al., *Lifeline-based global load balancing* (2011), with base 2. The graph
 /// is connected for any number of ranks: clearing a bit of a number makes it smaller, so from each
-/// rank a path of existing ranks leads to rank 0; and each edge goes both ways. A rank has at most
-/// log2 of the ranks.
+/// rank a path of existing ranks leads to rank 0, and each edge goes both ways. A rank has at most
+/// log2(ranks) lifelines.
 pub fn lifelines(rank: usize, ranks: usize) -> Vec<usize> {
     let bits = ranks.next_power_of_two().trailing_zeros();
     (0..bits).map(|bit| rank ^ (1 << bit)).filter(|&other| other < ranks).collect()

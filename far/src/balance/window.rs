@@ -64,7 +64,7 @@ impl Ends {
         self.tail.saturating_sub(self.head)
     }
 
-    /// The slots that moving the head by so many claims.
+    /// The slots that a thief claims by moving the head.
     fn claimed_by(self, number: u64) -> Range<usize> {
         let first = self.head.min(self.tail);
         first as usize..first.saturating_add(number).min(self.tail) as usize

@@ -23,7 +23,7 @@ pub(super) struct Delays {
 }
 
 impl Delays {
-    /// None, between so many ranks.
+    /// No delays, between this number of ranks.
     pub(super) fn none(ranks: usize) -> Delays {
         let held = (0..ranks).map(|_| VecDeque::new()).collect();
         Delays { most: Duration::ZERO, random: fastrand::Rng::with_seed(0), held, count: 0 }

@@ -19,7 +19,7 @@ const PATIENCE: Duration = Duration::from_secs(3);
 
 /// A rank has no window.
 pub(crate) struct Windowless {
-    /// Which: this one, if it has none itself.
+    /// The rank without a window: this rank, if it has none itself.
     pub(crate) rank: usize,
     /// Why.
     pub(crate) message: String,

@@ -255,8 +255,8 @@ const SLOTS_AT: usize = 128;
 /// Bytes that an encoded parcel takes beside its tasks, at most: two numbers of postcard's.
 const PARCEL_HEAD: usize = 16;
 
-/// How many bytes a slot for parcels of so many has, and a window of so many slots; none if MPI
-/// cannot count them.
+/// The bytes of a slot for parcels of the given size, and of a window of the given number of slots.
+/// `None` if MPI cannot count them.
 fn sizes(slots: usize, parcel_bytes: usize) -> Option<(usize, usize, ffi::MPI_Aint)> {
     let slot = parcel_bytes.checked_add(PARCEL_HEAD)?;
     c_int::try_from(slot).ok()?;
@@ -307,8 +307,8 @@ unsafe fn complete<P>(mut request: ffi::MPI_Request, places: P, doing: &str) -> 
 }
 
 impl Window {
-    /// Makes one on all ranks of a communicator, for parcels of so many bytes. Collective: each
-    /// rank must call it, with the same numbers.
+    /// Makes a window on all ranks of a communicator, for parcels of the given size in bytes.
+    /// Collective: each rank must call it, with the same numbers.
     pub(crate) fn new(
         port: &mut Port,
         slots: usize,

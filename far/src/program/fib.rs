@@ -8,10 +8,10 @@ use super::{Report, counted};
 /// the small ones.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Which.
+    /// Index of the Fibonacci number.
     #[arg(default_value_t = 35, value_parser = clap::value_parser!(u32).range(0..=60))]
     n: u32,
-    /// Calls below this are no tasks.
+    /// Calls below N are not tasks.
     #[arg(long, default_value_t = 16)]
     leaf: u32,
     /// By calls that wait for both halves, in the place of values that are divided and joined.

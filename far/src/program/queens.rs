@@ -42,7 +42,7 @@ const SOLUTIONS: [u64; 18] = [
 /// Rows below which a task goes on by itself.
 const LEAF: u32 = 5;
 
-/// Which columns and diagonals the queens so far attack, as seen from the next row.
+/// The columns and diagonals that the queens so far attack, as seen from the next row.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 struct Board {
     columns: u32,

@@ -6,10 +6,10 @@
 //! Devices are numbered by whether they are the root's, since the same file system may have another
 //! number on another node.
 //!
-//! A directory to which several paths may lead (a bind mount, and what it shows) is left where it
-//! is found, and noted. When the walk is over each of those is walked once, from the first of its
-//! paths in byte order, and so on until none is new. So nobody has to claim one while
-//! the ranks walk. Which directories these are each rank asks its own system.
+//! A directory to which several paths may lead (a bind mount, and what it shows) is not entered
+//! when it is found, but recorded. After the walk each of these directories is walked once, from
+//! the first of its paths in byte order, and so on until none is new. So no rank has to claim a
+//! directory during the walk. Each rank asks its own system for these directories.
 
 use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet, HashSet};

@@ -12,10 +12,10 @@ use super::curves::{Curve, draw};
 use super::uts::{Node, Sample};
 use super::{Report, Steal};
 
-/// The load balancing on simulated ranks: how a tree of UTS would scale. Needs no launcher.
+/// Simulate the load balancing of a UTS tree on many ranks. Needs no launcher.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Which tree.
+    /// Tree of the UTS sample list.
     #[arg(value_enum, ignore_case = true, default_value_t = Sample::T3)]
     tree: Sample,
     /// How many ranks, of one worker each.

@@ -18,14 +18,13 @@ pub(super) struct Arguments {
     /// How many jobs.
     #[arg(long, default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
     runs: u64,
-    /// The first job's seed; each next one's is one more.
+    /// Seed of the first job; each later job's seed is greater by one.
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// A message is held back by so many microseconds at most, and a one-sided operation begins so
-    /// much later.
+    /// Delay each message and each one-sided operation by up to N microseconds.
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 300, value_parser = clap::value_parser!(u32).range(0..=1_000_000))]
     delay: u32,
-    /// A job that takes longer than so many seconds will never end.
+    /// Fail if a job takes longer than N seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..))]
     patience: u64,
 }

@@ -14,10 +14,10 @@ use serde::{Deserialize, Serialize};
 use super::{Checkpoints, Report, counted};
 use tree::{Shape, Tree};
 
-/// The size of an unbalanced tree whose every node is found by hashing.
+/// Count the nodes of an unbalanced tree (UTS), which are found by hashing.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// Which tree of the benchmark's sample list.
+    /// Tree of the UTS sample list.
     #[arg(value_enum, ignore_case = true, default_value_t = Sample::T3)]
     tree: Sample,
     #[command(flatten)]
@@ -29,7 +29,8 @@ pub(super) struct Arguments {
 }
 
 thread_local! {
-    /// How long this worker has yet to sleep for the nodes that it has run, in nanoseconds; less than nothing where it has slept too long.
+    /// How long this worker has yet to sleep for the nodes that it has run, in nanoseconds; less
+    /// than nothing where it has slept too long.
     static OWED: Cell<i64> = const { Cell::new(0) };
 }
 

@@ -1,10 +1,10 @@
 //! What a message between two ranks costs.
 //!
 //! Source: Culler et al., *Assessing fast network interfaces* (1996), and Kielmann et al., *Fast
-//! measurement of `LogP` parameters* (2000): o of the sender is what each send of a burst takes it,
-//! o of the receiver what each receive takes it once the burst has arrived, and L is what is left
-//! of half the way there and back. The round trip alone cannot tell them apart: a single send,
-//! timed by itself, is cold, and takes longer than one of many.
+//! measurement of `LogP` parameters* (2000). The sender's o is the time of each send of a burst.
+//! The receiver's o is the time of each receive after the burst has arrived. L is the rest of half
+//! of the round trip. The round trip alone cannot tell them apart: a single send, timed by itself,
+//! is cold, and takes longer than one of many.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,8 +29,8 @@ const ARRIVES: Duration = Duration::from_micros(300);
 const LEAST: f64 = 0.05;
 
 impl World {
-    /// Measures the `LogGP` parameters of the network between ranks 0 and 1, in nanoseconds:
-    /// medians of so many rounds. At rank 0; `None` elsewhere. Collective.
+    /// Measures the `LogGP` parameters of the network between ranks 0 and 1, in nanoseconds, as
+    /// medians of `rounds` rounds. Returns them at rank 0, and `None` elsewhere. Collective.
     ///
     /// o is the mean of what a message takes its sender and its receiver, in bursts; L is what is
     /// left of half the way there and back, and a twentieth of that at least; G is what each
