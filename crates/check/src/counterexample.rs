@@ -53,6 +53,9 @@ pub struct Counterexample {
     pub choices: String,
 }
 
+/// Lines that are printed at most: of more, those in the middle are not.
+const MOST_LINES: usize = 400;
+
 impl Counterexample {
     /// The lines of the table: a head, then a line for each event, operation begun, or returned.
     fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
@@ -192,7 +195,17 @@ impl fmt::Display for Counterexample {
         print(&head)?;
         let rule: Vec<String> = widths.iter().map(|width| "-".repeat(*width)).collect();
         print(&rule)?;
-        for line in &lines {
+        let left_out = lines.len().saturating_sub(MOST_LINES);
+        let begin = lines.len().min(MOST_LINES / 2);
+        for line in &lines[..begin] {
+            print(line)?;
+        }
+        if left_out > 0 {
+            let mut line = vec![String::new(); head.len()];
+            line[0] = format!("({left_out} lines)");
+            print(&line)?;
+        }
+        for line in &lines[begin + left_out..] {
             print(line)?;
         }
         if self.egress {
@@ -200,6 +213,9 @@ impl fmt::Display for Counterexample {
         }
         if let Some(violation) = &self.violation {
             writeln!(f, "\n{violation}")?;
+        }
+        if left_out > 0 {
+            return writeln!(f, "choices: {} characters, in `choices`", self.choices.len());
         }
         writeln!(f, "choices: {}", self.choices)
     }

@@ -301,6 +301,8 @@ pub enum Incomplete {
     Replay,
     /// A thread waits in rounds that write, and gave up this number of times in a row.
     Waits(u32),
+    /// The model did not want a part of it explored ([`loom::stop_exploring`]).
+    Unexplored,
     /// It found a violation and looked no further.
     Found,
 }
@@ -317,6 +319,9 @@ impl fmt::Display for Incomplete {
             Incomplete::Replay => f.write_str("one execution"),
             Incomplete::Waits(count) => {
                 write!(f, "only up to {count} rounds in a row of a wait whose rounds write")
+            }
+            Incomplete::Unexplored => {
+                f.write_str("only where the model did not stop the exploring")
             }
             Incomplete::Found => f.write_str("stopped at a violation"),
         }

@@ -367,19 +367,64 @@ unsafe impl<T> Pointer<T> for SimulatedPointer<T> {
 /// A cell whose accesses must be put in order by stores and loads of words.
 pub struct SimulatedCell<T> {
     content: UnsafeCell<T>,
-    uses: Uses,
+    entered: Entered,
 }
 
-/// The threads that have used a cell, and the time of each last use.
-struct Uses {
+/// The uses of a cell that is asked whether it is dropped.
+struct Entered {
+    uses: Uses,
+    /// Its number, and the execution that it is a cell of.
+    entry: (u32, u64),
+}
+
+/// Nobody asks who uses a cell: no thread runs, or none is scheduled.
+pub(crate) struct Unasked;
+
+/// Who has used a cell, and when last.
+pub(crate) struct Uses {
     written: StdCell<Option<(usize, Touch)>>,
     read: [StdCell<Option<Touch>>; MAX_THREADS],
-    /// Its number, and the execution that it is a cell of; `None` if nobody asks whether it is
-    /// dropped.
-    entry: Option<(u32, u64)>,
 }
 
 impl Uses {
+    pub(crate) const fn new() -> Self {
+        Uses { written: StdCell::new(None), read: [const { StdCell::new(None) }; MAX_THREADS] }
+    }
+
+    /// The running thread uses the cell; returns when it did so last.
+    pub(crate) fn touch(
+        &self,
+        writes: bool,
+        site: &'static Location<'static>,
+    ) -> Result<Option<Touch>, Unasked> {
+        let (thread, clock) = engine::cell_clock().ok_or(Unasked)?;
+        let report = |(time, other): Touch, by: usize, what: &str| {
+            if by != thread && clock[by] < time {
+                let what_now = if writes { "write" } else { "read" };
+                engine::race(format!(
+                    "nothing orders the {what_now} at {} and the {what} at {}",
+                    crate::trace::place(site),
+                    crate::trace::place(other),
+                ));
+            }
+        };
+        if let Some((by, touch)) = self.written.get() {
+            report(touch, by, "write");
+        }
+        let before = self.by(thread);
+        if writes {
+            for (by, read) in self.read.iter().enumerate() {
+                if let Some(touch) = read.get() {
+                    report(touch, by, "read");
+                }
+            }
+            self.written.set(Some((thread, (clock[thread], site))));
+        } else {
+            self.read[thread].set(Some((clock[thread], site)));
+        }
+        Ok(before)
+    }
+
     /// When a thread used it last.
     fn by(&self, thread: usize) -> Option<Touch> {
         let read = self.read[thread].get();
@@ -392,57 +437,18 @@ impl Uses {
     }
 }
 
-impl Drop for Uses {
+impl Drop for Entered {
     fn drop(&mut self) {
-        let Some((number, execution)) = self.entry else { return };
-        engine::cell_dropped(number, execution, || core::array::from_fn(|thread| self.by(thread)));
+        let (number, execution) = self.entry;
+        let by = |thread| self.uses.by(thread);
+        engine::cell_dropped(number, execution, || core::array::from_fn(by));
     }
 }
 
 impl<T> SimulatedCell<T> {
-    fn made(value: T, entry: Option<(u32, u64)>) -> Self {
-        let read = [const { StdCell::new(None) }; MAX_THREADS];
-        let uses = Uses { written: StdCell::new(None), read, entry };
-        SimulatedCell { content: UnsafeCell::new(value), uses }
-    }
-
-    /// One of which nobody asks whether it is dropped.
-    pub(crate) fn unentered(value: T) -> Self {
-        SimulatedCell::made(value, None)
-    }
-
-    pub(crate) fn into_inner(self) -> T {
-        self.content.into_inner()
-    }
-
     fn touch(&self, writes: bool, site: &'static Location<'static>) {
-        let Some((thread, clock)) = engine::cell_clock() else { return };
-        let report = |(time, other): Touch, by: usize, what: &str| {
-            if by != thread && clock[by] < time {
-                let what_now = if writes { "write" } else { "read" };
-                engine::race(format!(
-                    "nothing orders the {what_now} at {} and the {what} at {}",
-                    crate::trace::place(site),
-                    crate::trace::place(other),
-                ));
-            }
-        };
-        if let Some((by, touch)) = self.uses.written.get() {
-            report(touch, by, "write");
-        }
-        let before = self.uses.by(thread);
-        if writes {
-            for (by, read) in self.uses.read.iter().enumerate() {
-                if let Some(touch) = read.get() {
-                    report(touch, by, "read");
-                }
-            }
-            self.uses.written.set(Some((thread, (clock[thread], site))));
-        } else {
-            self.uses.read[thread].set(Some((clock[thread], site)));
-        }
-        if let Some((number, _)) = self.uses.entry {
-            engine::use_cell(number, writes, before);
+        if let Ok(before) = self.entered.uses.touch(writes, site) {
+            engine::use_cell(self.entered.entry.0, writes, before);
         }
     }
 }
@@ -451,7 +457,8 @@ impl<T> SimulatedCell<T> {
 unsafe impl<T> Cell<T> for SimulatedCell<T> {
     #[track_caller]
     fn new(value: T) -> Self {
-        let cell = SimulatedCell::made(value, Some(engine::new_cell(Location::caller())));
+        let entered = Entered { uses: Uses::new(), entry: engine::new_cell(Location::caller()) };
+        let cell = SimulatedCell { content: UnsafeCell::new(value), entered };
         if engine::is_weak() {
             // Creation is a write that every read must happen after. TSO guarantees it.
             cell.touch(true, Location::caller());

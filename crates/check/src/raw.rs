@@ -5,14 +5,24 @@
 use std::panic::Location;
 
 use crate::engine;
-use crate::machine::{Change, Loc, Op};
+use crate::machine::{Access, Change, Choice, Loc, Op, Owners};
 
 #[derive(Debug)]
 pub(crate) struct Raw(Loc);
 
+#[track_caller]
+fn step(op: Op, access: Access) -> u64 {
+    engine::step_as(op, access, Location::caller())
+}
+
 impl Raw {
     pub(crate) fn new(value: u64) -> Self {
         Raw(engine::new_raw_word(value))
+    }
+
+    /// One that threads may use who have not heard of its making.
+    pub(crate) fn common(value: u64) -> Self {
+        Raw(engine::new_common_word(value))
     }
 
     pub(crate) fn place(&self) -> Loc {
@@ -21,36 +31,59 @@ impl Raw {
 
     #[track_caller]
     pub(crate) fn load(&self) -> u64 {
-        engine::step(Op::Load(self.0), Location::caller())
+        self.load_as(Access::STRONG)
+    }
+
+    #[track_caller]
+    pub(crate) fn load_as(&self, access: Access) -> u64 {
+        step(Op::Load(self.0), access)
     }
 
     /// A store that goes through the thread's buffer.
     #[track_caller]
     pub(crate) fn store(&self, value: u64) {
-        engine::step(Op::Store(self.0, value), Location::caller());
+        self.store_as(value, Access::STRONG);
+    }
+
+    #[track_caller]
+    pub(crate) fn store_as(&self, value: u64, access: Access) {
+        step(Op::Store(self.0, value), access);
+    }
+
+    /// What it holds, without a step: where nobody else stores to it at this time, or, if `writes`,
+    /// nobody else uses it.
+    #[track_caller]
+    pub(crate) fn alone(&self, writes: bool) -> u64 {
+        engine::alone(self.0, writes, Location::caller())
     }
 
     /// A read-modify-write; returns the old value.
     #[track_caller]
     pub(crate) fn change(&self, change: Change) -> u64 {
-        engine::step(Op::Change(self.0, change), Location::caller())
+        self.change_as(change, Access::STRONG)
     }
 
     #[track_caller]
-    pub(crate) fn add(&self, value: u64) -> u64 {
-        self.change(Change::Add(value))
-    }
-
-    #[track_caller]
-    pub(crate) fn compare_exchange(&self, current: u64, new: u64) -> Result<u64, u64> {
-        let old = self.change(Change::CompareExchange(current, new));
-        if old == current { Ok(old) } else { Err(old) }
+    pub(crate) fn change_as(&self, change: Change, access: Access) -> u64 {
+        step(Op::Change(self.0, change), access)
     }
 
     /// A read-modify-write that waits until the word, shifted right by `shift` bits, is zero.
     #[track_caller]
-    pub(crate) fn wait(&self, shift: u8, change: Change) -> u64 {
-        engine::step(Op::Await(self.0, shift, change), Location::caller())
+    pub(crate) fn wait_as(&self, shift: u8, change: Change, access: Access) -> u64 {
+        step(Op::Await(self.0, shift, change), access)
+    }
+
+    /// A read-modify-write of what is the newest in every memory model. The word is less than 2^63.
+    #[track_caller]
+    pub(crate) fn newest(&self, change: Change, access: Access) -> u64 {
+        step(Op::Await(self.0, 63, change), access)
+    }
+
+    /// A step on a count of owners, which is all that this word is used for.
+    #[track_caller]
+    pub(crate) fn owners(&self, owners: Owners) -> u64 {
+        step(Op::Count(self.0, owners), Access::STRONG)
     }
 }
 
@@ -65,7 +98,20 @@ pub(crate) fn full_fence() {
     engine::step(Op::Full, Location::caller());
 }
 
+/// A fence that is weaker than a full one.
+#[track_caller]
+pub(crate) fn fence(access: Access) {
+    engine::step_as(Op::Fence, access, Location::caller());
+}
+
 #[track_caller]
 pub(crate) fn join(thread: usize) {
     engine::step(Op::Join(thread as u8), Location::caller());
+}
+
+/// A number below that of the possibilities: the search tries them all. Nothing comes between the step
+/// before and this.
+#[track_caller]
+pub(crate) fn choose(choice: Choice) -> usize {
+    engine::step(Op::Choose(choice), Location::caller()) as usize
 }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::Violation;
 use crate::counterexample::{Column, Counterexample, Row};
 use crate::history::{Call, History, Outcome};
-use crate::machine::{Change, Entry, KINDS, Loc, MAX_THREADS, Machine, Op, Size};
+use crate::machine::{Change, Choice, Entry, KINDS, Loc, MAX_THREADS, Machine, Op, Owners, Size};
 use crate::search::EAGER;
 
 /// What a word is called in a counterexample.
@@ -80,7 +80,15 @@ impl Recording {
     pub(crate) fn step(&mut self, machine: &Machine, thread: usize, op: Op, result: u64) {
         let at = place(machine.threads[thread].site);
         let mut text = match op {
-            Op::Start | Op::Mark | Op::Finished => return,
+            Op::Count(_, Owners::Fewer) if result == 1 => "the last owner goes".to_owned(),
+            Op::Count(_, Owners::Look) => format!("owners: {result}"),
+            Op::Choose(Choice::WakesUp) if result == 1 => "wakes up without a reason".to_owned(),
+            Op::Choose(Choice::Waiter(count)) => {
+                format!("notifies waiter {} of {count}", result + 1)
+            }
+            Op::Start | Op::Mark | Op::Finished | Op::Count(..) | Op::Choose(Choice::WakesUp) => {
+                return;
+            }
             Op::Load(loc) => {
                 format!("{} = {}", self.name(loc), self.value(machine, loc, result))
             }
@@ -110,6 +118,15 @@ impl Recording {
                 }
             }
             Op::Full => "fence".to_owned(),
+            Op::Fence => {
+                let access = machine.threads[thread].access;
+                let kind = match (access.acquires, access.releases) {
+                    (true, true) => "acquire-release",
+                    (true, false) => "acquire",
+                    _ => "release",
+                };
+                format!("{kind} fence")
+            }
             Op::HeavyStart(u8::MAX) => "membarrier".to_owned(),
             Op::HeavyStart(reaches) => format!("visits thread {}", reaches.trailing_zeros()),
             Op::HeavyFinish => "the barrier returns".to_owned(),
@@ -235,10 +252,10 @@ impl Recording {
 const FIRST: [u8; KINDS] = [b'a', b'A', b's', b'i', b'I', b'Q'];
 
 /// A choice string: `a` is a step of the first thread, `A` a drain of its buffer, `s` a coalescing
-/// in it, `i` that the thread gives up waiting, and of weak memory `I` that its step concerns
-/// another message, `Q` that a process-wide barrier reaches it; `b`, `B`, `t` the second thread's,
-/// and so on. A `'` marks what was no choice, because nobody can notice when it happens; a number
-/// repeats.
+/// in it, `i` that the thread gives up waiting, `I` that its step takes the next of its possibilities
+/// (of weak memory, another message), and of weak memory `Q` that a process-wide barrier reaches it;
+/// `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because nobody can
+/// notice when it happens; a number repeats.
 pub fn write_choices(events: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = events;

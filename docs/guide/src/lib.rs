@@ -23,6 +23,7 @@ pages! {
     lace in "../pages/from-lace.md"
     large_disks in "../pages/large-disks.md"
     life_of_a_task in "../pages/life-of-a-task.md"
+    loom in "../pages/from-loom.md"
     memory_model in "../pages/memory-model.md"
     papers in "../pages/papers.md"
     queues in "../pages/queues.md"

@@ -21,7 +21,7 @@ pub(crate) const RULES: [Rule; 10] = [
     Rule {
         name: "unsafe-in-listed-modules",
         advice: "`unsafe` stands only in memory, deque, pool, runtime's foreign, join, pool/guests, \
-                 system, task, worker/current and worker/tally, scan/sys, measure/capacity, capi, far/mpi/raw, compat's observe, its test of forks and the modules that vouch for a memory or a bound: \
+                 system, task, worker/current and worker/tally, scan/sys, measure/capacity, capi, far/mpi/raw, check/loom, compat's observe, its tests of forks and of loom, and the modules that vouch for a memory or a bound: \
                  wrap the operation there",
         concerns: |path| !may_hold_unsafe(path),
         tests_too: true,
@@ -196,10 +196,13 @@ fn is_library(path: &str) -> bool {
 
 fn may_hold_unsafe(path: &str) -> bool {
     const CRATES: [&str; 4] = ["crates/memory/", "crates/deque/", "crates/pool/", "capi/"];
-    const MODULES: [&str; 13] = [
+    const MODULES: [&str; 16] = [
+        "compat/loom/tests/it",
         "compat/rayon-core/src/observe",
         "compat/rayon-core/tests/poach",
         "crates/bench/src/fork/on_queue/job",
+        "crates/check/src/loom",
+        "crates/check/tests/it/loom_unsafe",
         "crates/measure/src/capacity",
         "crates/runtime/src/foreign",
         "crates/runtime/src/join",

@@ -5,8 +5,8 @@ use anyhow::Result;
 use crate::run::{Step, need_component};
 
 /// The packages that are no members of the workspace.
-const APART: [&str; 5] =
-    ["compat/rayon-core", "compat/original", "compat/patched", "far", "python"];
+const APART: [&str; 6] =
+    ["compat/loom", "compat/rayon-core", "compat/original", "compat/patched", "far", "python"];
 
 pub(crate) fn run() -> Result<()> {
     need_component("fmt", "rustfmt")?;

@@ -1,231 +1,235 @@
-//! `cargo xtask loom-suite`: published tests for loom, on loom and on the module of `poach-check`
-//! that has its names.
+//! `cargo xtask loom-suite`: tests for loom, on loom and on `compat/loom`, which has its name.
 //!
-//! The tests are loom's own and those of concurrent-queue. A crate named `loom` that consists of
-//! `pub use poach_check::loom::*;` is put in loom's place by a `[patch.crates-io]` block, so that
-//! no line of what is tested changes. A test must end as it does on loom, but for [`DIFFERENT`].
+//! First the tests of `compat/loom/tests` (`--quick`: these alone). Then those of [`SUITES`],
+//! published packages: each is copied, and a `[patch.crates-io]` block is all that is added. A test
+//! must end as it does on loom, but for [`DIFFERENT`].
 
 use std::collections::BTreeMap;
-use std::fmt::Write as _;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context as _, Result, ensure};
+use anyhow::{Result, ensure};
+use walkdir::WalkDir;
 
-use crate::published::{cargo, read, unpacked, write};
+use crate::published::{cargo, read, unpack, write};
 use crate::workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// The packages whose tests are run. Those of concurrent-queue take minutes.
-    #[arg(long, value_delimiter = ',', default_value = "loom,concurrent-queue")]
+    /// Only the behaviour tests, on both.
+    #[arg(long)]
+    quick: bool,
+    /// The packages whose tests are run; all if none is named.
+    #[arg(long, value_delimiter = ',')]
     package: Vec<String>,
+    /// Seconds that a model may take on either.
+    #[arg(long, default_value_t = 60)]
+    seconds: u32,
 }
 
 /// A published package with tests for loom.
 struct Suite {
     name: &'static str,
-    /// Lines of a manifest: what the tests need.
-    needs: &'static str,
-    /// The files of tests.
-    tests: &'static [&'static str],
-    /// The most preemptions of an execution; none if there is no bound.
-    preemptions: Option<u32>,
+    version: &'static str,
+    /// The version of loom that it asks for.
+    loom: &'static str,
+    /// What cargo is told: which tests, with which features.
+    tests: &'static str,
     /// For the compiler, of every crate.
     flags: &'static str,
+    /// The most preemptions of an execution; none if there is no bound.
+    preemptions: Option<u32>,
 }
 
-/// Lints are off, because an `unsafe` block around a function that is safe in `poach-check` is
-/// unused, and some tests deny warnings.
-const SUITES: [Suite; 2] = [
-    Suite {
-        name: "loom",
-        needs: "loom = \"=0.7.2\"\n",
-        // All but `futures`, for which there is no module.
-        tests: &[
-            "arc",
-            "atomic",
-            "atomic_int",
-            "atomic_relaxed",
-            "condvar",
-            "deadlock",
-            "double_panic_in_drop",
-            "fence",
-            "litmus",
-            "mpsc",
-            "mutex",
-            "rwlock",
-            "rwlock_regression1",
-            "smoke",
-            "spec",
-            "thread_api",
-            "thread_local",
-            "unsafe_cell",
-            "yield",
-        ],
-        preemptions: None,
-        flags: "--cap-lints=allow",
-    },
-    Suite {
-        name: "concurrent-queue",
-        needs: "concurrent-queue = { version = \"=2.5.0\", features = [\"loom\"] }\nloom = \"=0.7.2\"\n",
-        tests: &["loom"],
-        // Without a bound loom comes to no end in a minute, and `poach-check` refuses 20 million
-        // states.
-        preemptions: Some(2),
-        flags: "--cap-lints=allow --cfg loom",
-    },
+const fn suite(
+    name: &'static str,
+    version: &'static str,
+    tests: &'static str,
+    flags: &'static str,
+    preemptions: Option<u32>,
+) -> Suite {
+    Suite { name, version, loom: "0.7.2", tests, flags, preemptions }
+}
+
+const CFG: &str = "--cfg loom";
+
+const SUITES: [Suite; 13] = [
+    suite("loom", "0.7.2", "--tests --features futures", "", None),
+    suite("concurrent-queue", "2.5.0", "--test loom --features loom", CFG, Some(2)),
+    suite("crossbeam-epoch", "0.9.21", "--test loom --features loom", "--cfg crossbeam_loom", Some(2)),
+    suite("event-listener", "5.4.2", "--test loom --features loom", CFG, Some(2)),
+    suite("parking", "2.2.1", "--test loom --features loom", CFG, None),
+    suite("async-lock", "3.5.0", "--test loom --features loom", CFG, Some(2)),
+    suite("oneshot", "0.1.13", "--test loom --features loom", "--cfg oneshot_loom", Some(2)),
+    suite("diatomic-waker", "0.2.3", "--lib", "--cfg diatomic_waker_loom", Some(2)),
+    Suite { loom: "0.5.6", ..suite("st3", "0.4.1", "--test loom", "--cfg st3_loom", Some(2)) },
+    Suite { loom: "0.5.6", ..suite("multishot", "0.3.2", "--lib", "--cfg multishot_loom", Some(2)) },
+    Suite { loom: "0.5.6", ..suite("async-event", "0.2.1", "--lib", "--cfg async_event_loom", Some(2)) },
+    Suite { loom: "0.5.6", ..suite("sharded-slab", "0.1.7", "--lib --features loom", CFG, Some(2)) },
+    Suite { loom: "0.5.6", ..suite("thingbuf", "0.1.6", "--lib", CFG, Some(1)) },
 ];
 
-/// The tests of loom's own that pass on loom and fail on total store order, and why.
-const DIFFERENT: [(&str, &str); 5] = [
-    (
-        "atomic_relaxed::check_ordering_invalid_1",
-        "an ordering that is too weak for C11, and not for x86",
-    ),
-    (
-        "atomic_relaxed::check_ordering_invalid_2",
-        "an ordering that is too weak for C11, and not for x86",
-    ),
-    (
-        "atomic::invalid_unsync_load_relaxed",
-        "an ordering that is too weak for C11, and not for x86",
-    ),
-    (
-        "spec::acq_rel",
-        "two readers disagree on the order of two stores, which total store order forbids",
-    ),
-    (
-        "atomic::lazy_static_arc_shutdown",
-        "a static is gone at the end of an execution, and stays here",
-    ),
-];
+/// The tests that end otherwise than on loom, and why.
+const DIFFERENT: [(&str, &str); 0] = [];
+
+/// How a package's tests ended.
+struct Ended {
+    verdicts: BTreeMap<String, String>,
+    /// What all their models ran.
+    executions: u64,
+    seconds: f64,
+}
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let target = workspace::target_directory()?.join("loom-suite");
-    for suite in &SUITES {
-        if options.package.iter().any(|package| package == suite.name) {
-            suite.compare(&target)?;
-        }
+    let compat = workspace::root().join("compat/loom");
+    for (name, directory) in [("loom", compat.join("original")), ("compat/loom", compat.clone())] {
+        let tests = cargo("test", &directory, &target)
+            .run_tests(&format!("a behaviour test fails on {name}"))?;
+        eprintln!("loom-suite: {name}: {tests} behaviour tests passed");
     }
+    if options.quick {
+        return Ok(());
+    }
+    let chosen = |suite: &&Suite| {
+        options.package.is_empty() || options.package.iter().any(|name| name == suite.name)
+    };
+    let mut unexplained = Vec::new();
+    for suite in SUITES.iter().filter(chosen) {
+        suite.compare(&target, options.seconds, &mut unexplained)?;
+    }
+    ensure!(unexplained.is_empty(), "these do not end as on loom: {}", unexplained.join(", "));
     Ok(())
 }
 
 impl Suite {
-    fn compare(&self, target: &Path) -> Result<()> {
-        let Suite { name, needs, .. } = self;
-        let stand_in = target.join(format!("stand-in-{name}"));
-        self.stand_in(&stand_in)?;
-        let manifest = format!(
-            "[package]\nname = \"{name}-tests\"\nversion = \"0.0.0\"\nedition = \"2021\"\n\n[workspace]\n\n[dependencies]\n{needs}"
-        );
-        // In single quotes TOML knows no escapes.
-        let patch = format!("\n[patch.crates-io]\nloom = {{ path = '{}' }}\n", stand_in.display());
-        let (original, ours) =
-            (target.join(format!("{name}-on-loom")), target.join(format!("{name}-on-poach")));
-        for (directory, patch) in [(&original, ""), (&ours, patch.as_str())] {
-            write(&directory.join("src/lib.rs"), "")?;
-            write(&directory.join("Cargo.toml"), format!("{manifest}{patch}"))?;
-            let loom = unpacked(directory, "loom")?;
-            let patched = loom == stand_in;
-            ensure!(
-                patched != patch.is_empty(),
-                "{} takes loom from {}",
-                directory.display(),
-                loom.display()
-            );
+    fn compare(&self, target: &Path, seconds: u32, unexplained: &mut Vec<String>) -> Result<()> {
+        let Suite { name, version, .. } = self;
+        let published = unpack(name, version, &target.join("ask"))?;
+        let mut ended = Vec::new();
+        for on in ["loom", "poach"] {
+            let directory = target.join(format!("{name}-on-{on}"));
+            self.copy(&published, &directory, target, on == "poach")?;
+            ended.push(self.tests(&directory, target, seconds)?);
         }
-        let published = unpacked(&original, name)?;
-        let (mut same, mut seconds) = (0, [0.0; 2]);
-        let mut differ = Vec::new();
-        for test in self.tests {
-            let mut verdicts =
-                [&original, &ours].into_iter().zip(&mut seconds).map(|(directory, seconds)| {
-                    let file = Path::new("tests").join(format!("{test}.rs"));
-                    write(&directory.join(&file), read(&published.join(&file))?)?;
-                    self.verdicts(directory, target, test, seconds)
-                });
-            let (theirs, ours) = (verdicts.next(), verdicts.next());
-            let theirs = theirs.context("there are two")??;
-            let ours = ours.context("there are two")??;
-            ensure!(
-                theirs.keys().eq(ours.keys()),
-                "{name}: {test} has other tests here: {:?}, {:?}",
-                theirs.keys(),
-                ours.keys()
+        let [theirs, ours] = &ended[..] else { return Ok(()) };
+        let all = theirs.verdicts.keys().chain(ours.verdicts.keys());
+        let mut differ: Vec<_> =
+            all.filter(|test| theirs.verdicts.get(*test) != ours.verdicts.get(*test)).collect();
+        differ.dedup();
+        for test in &differ {
+            let full = format!("{name}: {test}");
+            let why = DIFFERENT.iter().find(|(known, _)| *known == full).map(|(_, why)| *why);
+            let end = |ended: &Ended| ended.verdicts.get(*test).cloned().unwrap_or_default();
+            eprintln!(
+                "loom-suite: {full}: {:?} on loom, {:?} here: {}",
+                end(theirs),
+                end(ours),
+                why.unwrap_or("not explained")
             );
-            for (name, verdict) in theirs {
-                if ours[&name] == verdict {
-                    same += 1;
-                } else {
-                    differ.push(format!("{test}::{name}"));
-                }
+            if why.is_none() {
+                unexplained.push(full);
             }
         }
-        let reason = |test: &String| DIFFERENT.iter().find(|(name, _)| test == name);
-        for test in &differ {
-            let (_, why) =
-                reason(test).with_context(|| format!("{test} does not end as on loom"))?;
-            eprintln!("loom-suite: {name}: {test} differs: {why}");
-        }
-        for (test, _) in DIFFERENT.iter().filter(|_| *name == "loom") {
-            ensure!(differ.iter().any(|found| found == test), "{test} ends as it does on loom");
-        }
-        eprintln!(
-            "loom-suite: {name}: {same} tests end alike, {} differ as expected; {:.0} s with loom, {:.0} s here",
-            differ.len(),
-            seconds[0],
-            seconds[1]
+        let count = |ended: &Ended, end: &str| {
+            ended.verdicts.values().filter(|verdict| *verdict == end).count()
+        };
+        println!(
+            "| {name} {version} | {} | {} pass, {} fail; {} executions, {:.1} s | {} pass, {} fail; {} executions, {:.1} s |",
+            theirs.verdicts.len(),
+            count(theirs, "ok"),
+            count(theirs, "FAILED"),
+            theirs.executions,
+            theirs.seconds,
+            count(ours, "ok"),
+            count(ours, "FAILED"),
+            ours.executions,
+            ours.seconds,
         );
         Ok(())
     }
 
-    /// The crate of loom's name.
-    fn stand_in(&self, to: &Path) -> Result<()> {
-        let explore = workspace::root().join("crates/check");
-        let manifest = format!(
-            "[package]\nname = \"loom\"\nversion = \"0.7.2\"\nedition = \"2024\"\n\n[workspace]\n\n\
-             [dependencies]\npoach-check = {{ path = '{}' }}\n",
-            explore.display()
-        );
-        let mut source = "pub use poach_check::loom::*;\n".to_owned();
-        if let Some(most) = self.preemptions {
-            // Writing to a string does not fail.
-            let _ = write!(
-                source,
-                "\npub fn model<F: Fn() + Sync + Send + 'static>(body: F) {{\n    \
-                 let mut builder = model::Builder::new();\n    \
-                 builder.preemption_bound = Some({most});\n    builder.check(body);\n}}\n"
-            );
+    /// The package, with the drop-in below it if it is to be `patched`.
+    fn copy(&self, published: &Path, to: &Path, target: &Path, patched: bool) -> Result<()> {
+        let stand_in = self.stand_in(target)?;
+        for entry in WalkDir::new(published) {
+            let entry = entry?;
+            if entry.file_type().is_dir() {
+                continue;
+            }
+            let name = entry.path().strip_prefix(published)?;
+            // A lock file would name loom's own dependencies.
+            if name == Path::new("Cargo.lock") {
+                continue;
+            }
+            let mut content = std::fs::read(entry.path())?;
+            if name == Path::new("Cargo.toml") {
+                content.extend_from_slice(b"\n[workspace]\n");
+                if patched && self.name == "loom" {
+                    // Its tests, and nothing else of it.
+                    content = format!(
+                        "[package]\nname = \"loom-tests\"\nversion = \"0.0.0\"\nedition = \"2018\"\n\n[workspace]\n\n[features]\nfutures = []\n\n[dependencies]\nloom = {{ path = '{}', features = [\"futures\"] }}\nfutures-util = \"0.3\"\n",
+                        stand_in.display()
+                    )
+                    .into_bytes();
+                } else if patched {
+                    // In single quotes TOML knows no escapes.
+                    let patch = format!("\n[patch.crates-io]\nloom = {{ path = '{}' }}\n", stand_in.display());
+                    content.extend_from_slice(patch.as_bytes());
+                }
+            } else if patched && self.name == "loom" && name.starts_with("src") {
+                content.clear();
+                if name != Path::new("src/lib.rs") {
+                    continue;
+                }
+            }
+            write(&to.join(name), content)?;
         }
-        write(&to.join("Cargo.toml"), manifest)?;
-        write(&to.join("src/lib.rs"), source)
+        Ok(())
     }
 
-    /// How each test of a file ends; adds to `seconds` what they take without the build.
-    fn verdicts(
-        &self,
-        directory: &Path,
-        target: &Path,
-        test: &str,
-        seconds: &mut f64,
-    ) -> Result<BTreeMap<String, String>> {
+    /// `compat/loom`, of the version that the package asks for.
+    fn stand_in(&self, target: &Path) -> Result<std::path::PathBuf> {
+        let compat = workspace::root().join("compat/loom");
+        if self.loom == "0.7.2" {
+            return Ok(compat);
+        }
+        let to = target.join(format!("loom-{}", self.loom));
+        let manifest = read(&compat.join("Cargo.toml"))?
+            .replace("version = \"0.7.2\"", &format!("version = \"{}\"", self.loom))
+            .replace("../../", &format!("{}/", workspace::root().display()));
+        write(&to.join("Cargo.toml"), manifest)?;
+        for file in ["README.md", "src/lib.rs", "src/model.rs"] {
+            write(&to.join(file), read(&compat.join(file))?)?;
+        }
+        Ok(to)
+    }
+
+    fn tests(&self, directory: &Path, target: &Path, seconds: u32) -> Result<Ended> {
+        let flags = format!("--cap-lints=allow {}", self.flags);
         let step = |verb: &str| {
             let step = cargo(verb, directory, target)
-                .args(["--release", "--test", test])
-                .env("RUSTFLAGS", self.flags);
+                .args(["--release"])
+                .args(self.tests.split_whitespace())
+                .env("RUSTFLAGS", &flags)
+                .env("LOOM_LOG", "loom=info")
+                .env("LOOM_CHECKPOINT_INTERVAL", "1000")
+                .env("LOOM_MAX_DURATION", &seconds.to_string());
             match self.preemptions {
                 Some(most) => step.env("LOOM_MAX_PREEMPTIONS", &most.to_string()),
                 None => step,
             }
         };
-        step("test --no-run --quiet").run(&format!("{test} of {} does not compile", self.name))?;
+        step("test --no-run --quiet").run(&format!("{} does not compile", directory.display()))?;
         let began = Instant::now();
-        let text = step("test").output();
-        *seconds += began.elapsed().as_secs_f64();
+        let text = step("test --no-fail-fast")
+            .args(["--", "--test-threads=1", "--show-output"])
+            .output();
+        let seconds = began.elapsed().as_secs_f64();
         let verdicts: BTreeMap<_, _> = text.lines().filter_map(verdict).collect();
-        ensure!(!verdicts.is_empty(), "no test of {test} of {} ended: {text}", self.name);
-        Ok(verdicts)
+        ensure!(!verdicts.is_empty(), "no test of {} ended: {text}", self.name);
+        let executions = text.lines().filter_map(executions).sum();
+        Ok(Ended { verdicts, executions, seconds })
     }
 }
 
@@ -234,6 +238,13 @@ fn verdict(line: &str) -> Option<(String, String)> {
     let (test, end) = line.strip_prefix("test ")?.split_once(" ... ")?;
     let test = test.strip_suffix(" - should panic").unwrap_or(test);
     Some((test.to_owned(), end.to_owned()))
+}
+
+/// How many executions a model ran, of the line in which loom says so, or this does.
+fn executions(line: &str) -> Option<u64> {
+    let theirs = || line.split_once("Completed in ")?.1.split_once(" iterations").map(|(n, _)| n);
+    let ours = || line.strip_prefix("loom: ")?.split_once(" executions")?.0.rsplit(' ').next();
+    theirs().or_else(ours)?.parse().ok()
 }
 
 #[cfg(test)]
@@ -248,5 +259,8 @@ mod tests {
         for other in ["test result: ok. 12 passed", "a ... ok", ""] {
             assert_eq!(verdict(other), None, "{other}");
         }
+        assert_eq!(executions(" INFO loom::model: Completed in 12 iterations"), Some(12));
+        assert_eq!(executions("loom: C11: clean; 7 executions, 3 states, 0.001 s"), Some(7));
+        assert_eq!(executions("loom: nothing"), None);
     }
 }

@@ -9,8 +9,10 @@
 
 use std::panic::Location;
 
-use super::{Job, MAX_THREADS, Mode, slot, step, with};
+use super::{Job, MAX_THREADS, Mode, race, slot, step, with};
 use crate::machine::{Change, Loc, Op};
+use crate::search::Exploring;
+use crate::trace::place;
 
 /// The threads' names in counterexamples; [`Threads`](crate::Threads) has names of the model's own.
 const NAMES: [&str; MAX_THREADS] =
@@ -56,9 +58,49 @@ pub(crate) fn keep_clocks() {
     });
 }
 
-/// Says in the set-up that no thread may be unwound after a violation.
+/// Says in the set-up that no thread may be unwound, but by a panic of its own: destructors may never
+/// have been written to run where an execution is given up.
 pub(crate) fn keep_whole() {
     with(|engine| engine.keep_whole = true);
+}
+
+/// Says in the set-up that this execution's panics are to be printed, as those of a program are.
+pub(crate) fn print_panics() {
+    with(|engine| engine.loud = true);
+}
+
+/// Says in the set-up that the threads share more than words and cells hold.
+pub(crate) fn share_beside_words() {
+    with(|engine| engine.machine.whole_past = true);
+}
+
+/// Whether alternatives are explored from here on; no more once they were to be skipped.
+pub(crate) fn exploring(exploring: Exploring) {
+    with(|engine| {
+        if engine.search.exploring != Exploring::Skips {
+            engine.search.exploring = exploring;
+        }
+    });
+}
+
+/// What a word holds, for a thread that says that no other writes it at this time, or, if `writes`,
+/// that no other uses it. It is no step; if it is wrong, it is a race.
+pub(crate) fn alone(loc: Loc, writes: bool, site: &'static Location<'static>) -> u64 {
+    let found = with(|engine| {
+        engine.need_execution();
+        if engine.mode != Mode::Run || engine.probes() || std::thread::panicking() {
+            return Ok(engine.machine.perform_directly(Op::Load(loc)));
+        }
+        engine.machine.alone(engine.current, loc, writes, site)
+    });
+    found.unwrap_or_else(|other| {
+        let (this, that) = if writes { ("use", "use") } else { ("read", "store") };
+        race(format!(
+            "nothing orders the {this} without synchronization at {} and the {that} at {}",
+            place(site),
+            place(other),
+        ))
+    })
 }
 
 /// Suspends the running thread of an execution that is over, for good.

@@ -74,6 +74,26 @@ fn run_job(job: super::Job) {
     }
 }
 
+/// Runs what a thread of the model does, and returns what it panics with.
+///
+/// # Errors
+///
+/// What it panics with.
+pub(crate) fn catch_own<T>(act: impl FnOnce() -> T) -> std::thread::Result<T> {
+    let result = catch_unwind(AssertUnwindSafe(act));
+    match result {
+        Err(payload) if payload.is::<GivenUp>() => std::panic::resume_unwind(payload),
+        Err(payload) => {
+            with(|engine| {
+                engine.panicked[engine.current] = false;
+                engine.last_panic = None;
+            });
+            Err(payload)
+        }
+        Ok(value) => Ok(value),
+    }
+}
+
 /// Drops what is the model's and nobody takes; the message of its destructor's panic.
 pub(super) fn dispose<T>(value: T) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(|| drop(value))).err()?;
@@ -126,6 +146,9 @@ pub(super) fn quiet_panics() {
                         engine.panicked[engine.current] = true;
                         engine.last_panic = Some((engine.current, text));
                     });
+                    if with(|engine| engine.loud) {
+                        usual(info);
+                    }
                 }
                 Ok(Ok((Mode::After, _))) if !ends_all => {}
                 _ => usual(info),
@@ -264,6 +287,9 @@ pub(super) fn tear_down(fibers: &mut Vec<Fiber>) {
         }
         if left == 0 {
             return;
+        }
+        if with(|engine| engine.teardown_steps == 0 && engine.keep_whole) {
+            return leave(fibers);
         }
         with(|engine| {
             if engine.teardown_steps == 0 {

@@ -36,13 +36,16 @@ mod said;
 mod steps;
 
 use alone::Alone;
-pub(crate) use dynamic::{current, keep_clocks, keep_whole, spawn};
+pub(crate) use dynamic::{
+    alone, current, exploring, keep_clocks, keep_whole, print_panics, share_beside_words, spawn,
+};
+pub(crate) use fibers::catch_own;
 use fibers::{Closing, dispose, leave, message, need, quiet_panics, resume, slot, tear_down};
 pub(crate) use freed::{cell_dropped, free, new_cell, new_word, word_dropped};
 pub(crate) use run::run;
 pub(crate) use said::race;
 pub use said::{fail, forget, observe, stole};
-pub(crate) use steps::{is_weak, step, step_of};
+pub(crate) use steps::{is_weak, step, step_as, step_of};
 
 /// What a model's thread runs.
 pub(crate) type Job = Box<dyn FnOnce()>;
@@ -109,6 +112,8 @@ pub(crate) struct Engine {
     last_panic: Option<(usize, String)>,
     /// After a violation, threads that have not ended are left as they are instead of unwound.
     keep_whole: bool,
+    /// Panics of threads are printed.
+    loud: bool,
     aborts: Aborts,
     orderings: Orderings,
     pub(crate) observed: Vec<u64>,
@@ -135,6 +140,15 @@ fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
 /// A new word of the running execution, of which nobody asks whether it is dropped.
 pub(crate) fn new_raw_word(value: u64) -> u32 {
     with(|engine| engine.new_word(value))
+}
+
+/// The same, where nobody asks whether a thread that uses it has heard of its making.
+pub(crate) fn new_common_word(value: u64) -> u32 {
+    with(|engine| {
+        let loc = engine.new_word(value);
+        engine.machine.is_common(loc);
+        loc
+    })
 }
 
 pub(crate) fn number_of(address: u64) -> u64 {
@@ -186,7 +200,8 @@ pub(crate) fn use_cell(cell: u32, writes: bool, before: Option<Touch>) {
 /// The clock of the running thread, if this execution keeps clocks; for the cells.
 pub(crate) fn cell_clock() -> Option<(usize, [u16; MAX_THREADS])> {
     with(|engine| {
-        if engine.mode != Mode::Run || engine.probes() {
+        // A thread that unwinds is not stopped in a destructor.
+        if engine.mode != Mode::Run || engine.probes() || std::thread::panicking() {
             return None;
         }
         if !engine.machine.clocks {
@@ -220,6 +235,7 @@ impl Engine {
             unwound: [false; MAX_THREADS],
             last_panic: None,
             keep_whole: false,
+            loud: false,
             aborts: Aborts::EndTheProcess,
             orderings: Orderings::AsWritten,
             observed: Vec::new(),
@@ -257,12 +273,14 @@ impl Engine {
 
     #[inline]
     fn request(&mut self, op: Op, access: Access, site: &'static Location<'static>) -> Turn {
-        // A thread that unwinds has failed.
-        if self.mode != Mode::Run || std::thread::panicking() {
+        if self.mode != Mode::Run {
             return self.request_unscheduled(op);
         }
         let Some(access) = self.access(op, access, site) else { return Turn::Done(0) };
         let current = self.current;
+        if std::thread::panicking() {
+            return self.request_unwinding(op, access, site);
+        }
         self.machine.arrives(current, op, access, site);
         if self.alone.is_some() {
             return self.request_alone(op, site);
@@ -297,12 +315,42 @@ impl Engine {
         }
     }
 
+    /// A step of a thread that unwinds. As a rule the thread has failed, and nothing matters any more.
+    /// But if somebody may catch the panic, the others see what its destructors do: in one go, since
+    /// the threads of a model share one thread of the system, whose panic this is.
+    #[cold]
+    fn request_unwinding(
+        &mut self,
+        op: Op,
+        access: Access,
+        site: &'static Location<'static>,
+    ) -> Turn {
+        let current = self.current;
+        if !self.keep_whole || matches!(self.alone, Some(Alone::Probe(_))) {
+            return self.request_unscheduled(op);
+        }
+        self.machine.arrives(current, op, access, site);
+        while !self.machine.buffer(current).is_empty() {
+            self.machine.drain(current);
+        }
+        if !self.machine.enabled(current) {
+            return self.request_unscheduled(op);
+        }
+        // Nobody has slept through this.
+        self.search.all_changed();
+        Turn::Done(self.perform(current))
+    }
+
     #[cold]
     fn request_unscheduled(&mut self, op: Op) -> Turn {
         self.need_execution();
         match self.mode {
             Mode::Teardown => {
                 if self.teardown_steps == 0 {
+                    if self.keep_whole {
+                        self.machine.threads[self.current].pending = op;
+                        return Turn::Suspend;
+                    }
                     return self.unwind(op);
                 }
                 self.teardown_steps -= 1;

@@ -7,6 +7,7 @@ use super::{
 };
 
 use crate::monitor::Monitor;
+use crate::search::Exploring;
 use crate::{Consistency, Strategy};
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
@@ -27,6 +28,7 @@ pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
             engine.aborts = if outlives { Aborts::AreViolations } else { Aborts::EndTheProcess };
         }
         engine.keep_whole = false;
+        engine.loud = false;
     });
     let mut fibers = Closing(Vec::new());
     if with(|engine| engine.aborts == Aborts::Met) {
@@ -106,6 +108,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         engine.search.monitor(Monitor::reset);
         engine.observed.clear();
         engine.alone = None;
+        engine.search.exploring = Exploring::Yes;
         engine.mode = Mode::SetUp;
     });
     let mut threads = Threads::default();

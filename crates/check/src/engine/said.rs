@@ -71,6 +71,16 @@ pub(crate) fn race(message: String) -> ! {
 impl Engine {
     /// Whether the last step has used a word of whose making its thread has not heard.
     pub(super) fn look_for_races(&mut self, thread: usize) {
+        let used_alone = self.machine.used_alone.take().filter(|_| self.alone.is_none());
+        if let Some(other) = used_alone {
+            let text = format!(
+                "nothing orders the store at {} and the use without synchronization at {}",
+                place(self.machine.threads[thread].site),
+                place(other),
+            );
+            self.search.violate(Violation::Race(text));
+            return;
+        }
         let Some(weak) = &mut self.machine.weak else { return };
         let Some((loc, maker)) = weak.race.take() else { return };
         if self.alone.is_some() {

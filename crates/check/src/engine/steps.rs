@@ -8,7 +8,13 @@ use crate::machine::{Access, Op};
 /// Takes one step on behalf of the running model thread, when its turn comes.
 #[inline]
 pub(crate) fn step(op: Op, site: &'static Location<'static>) -> u64 {
-    match with(|engine| engine.request(op, Access::STRONG, site)) {
+    step_as(op, Access::STRONG, site)
+}
+
+/// [`step`], with what the access orders.
+#[inline]
+pub(crate) fn step_as(op: Op, access: Access, site: &'static Location<'static>) -> u64 {
+    match with(|engine| engine.request(op, access, site)) {
         Turn::Done(value) => value,
         turn => wait(turn),
     }

@@ -1,6 +1,51 @@
-//! Values that must be dropped before an execution ends.
+//! Memory and values that must be given back before an execution ends.
+#![expect(unsafe_code, reason = "to allocate is unsafe")]
+
+pub use std::alloc::Layout;
 
 use super::execution;
+
+/// As [`std::alloc::alloc`]; memory that is never given back is a violation.
+///
+/// # Safety
+///
+/// As [`GlobalAlloc::alloc`](std::alloc::GlobalAlloc::alloc).
+#[track_caller]
+pub unsafe fn alloc(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promise is the same.
+    let pointer = unsafe { std::alloc::alloc(layout) };
+    execution::allocated(pointer.addr());
+    pointer
+}
+
+/// As [`std::alloc::alloc_zeroed`]; memory that is never given back is a violation.
+///
+/// # Safety
+///
+/// As [`GlobalAlloc::alloc_zeroed`](std::alloc::GlobalAlloc::alloc_zeroed).
+#[track_caller]
+pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promise is the same.
+    let pointer = unsafe { std::alloc::alloc_zeroed(layout) };
+    execution::allocated(pointer.addr());
+    pointer
+}
+
+/// As [`std::alloc::dealloc`], of memory of [`alloc`] or [`alloc_zeroed`].
+///
+/// # Safety
+///
+/// As [`GlobalAlloc::dealloc`](std::alloc::GlobalAlloc::dealloc).
+///
+/// # Panics
+///
+/// If the memory is not of this execution's [`alloc`], or is given back already.
+#[track_caller]
+pub unsafe fn dealloc(pointer: *mut u8, layout: Layout) {
+    execution::deallocated(pointer.addr());
+    // SAFETY: the caller's promise is the same.
+    unsafe { std::alloc::dealloc(pointer, layout) };
+}
 
 /// A value whose leak is a violation.
 #[derive(Debug)]
@@ -9,8 +54,16 @@ pub struct Track<T> {
     mark: Mark,
 }
 
+/// What must be dropped before the execution ends.
 #[derive(Debug)]
-struct Mark(u64);
+pub(super) struct Mark(u64);
+
+impl Mark {
+    #[track_caller]
+    pub(super) fn new(what: &'static str) -> Self {
+        Mark(execution::made(what))
+    }
+}
 
 impl Drop for Mark {
     fn drop(&mut self) {
@@ -22,7 +75,7 @@ impl<T> Track<T> {
     /// Tracks `value`.
     #[track_caller]
     pub fn new(value: T) -> Self {
-        Track { value, mark: Mark(execution::made("a tracked value")) }
+        Track { value, mark: Mark::new("a tracked value") }
     }
 
     /// The value.

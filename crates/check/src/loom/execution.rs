@@ -6,8 +6,11 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::Location;
 use std::rc::Rc;
+use std::sync::Arc as StdArc;
 
-use crate::raw::Raw;
+use super::sync::Count;
+use crate::machine::Choice;
+use crate::raw::{self, Raw};
 
 /// A thread of the execution.
 pub(super) struct Registered {
@@ -16,12 +19,26 @@ pub(super) struct Registered {
     pub(super) token: Rc<Raw>,
     /// Its thread-local values, in the order in which they were made.
     pub(super) locals: Vec<Local>,
+    /// It has panicked, and nobody has been told.
+    pub(super) panicked: bool,
+    /// How many of its waits may still end without a reason.
+    spurious: u32,
 }
 
 impl Registered {
-    pub(super) fn new(name: Option<String>) -> Self {
-        Registered { name, token: Rc::new(Raw::new(1)), locals: Vec::new() }
+    pub(super) fn new(name: Option<String>, settings: &Settings) -> Self {
+        let spurious = settings.spurious_wakeups;
+        let token = Rc::new(Raw::common(1));
+        Registered { name, token, locals: Vec::new(), panicked: false, spurious }
     }
+}
+
+/// What a model's [`Builder`](super::model::Builder) says of its threads.
+#[derive(Clone, Debug)]
+pub(super) struct Settings {
+    pub(super) spurious_wakeups: u32,
+    pub(super) any_waiter: bool,
+    pub(super) catches_panics: bool,
 }
 
 /// One of a thread's values: the address of its key, the value, and what drops it where it is. A
@@ -33,18 +50,31 @@ pub(super) struct Local {
     pub(super) clear: fn(&dyn Any) -> bool,
 }
 
+/// What a [`lazy_static`](super::lazy_static!) holds in this execution.
+#[derive(Clone)]
+pub(super) struct Static {
+    /// The address of its key.
+    pub(super) key: usize,
+    pub(super) value: Rc<dyn Any>,
+    /// Through this word threads learn of it.
+    pub(super) word: Rc<Raw>,
+    /// Those that have: bit `i` is thread `i`.
+    pub(super) heard: u8,
+}
+
 pub(super) struct Execution {
     pub(super) count: Rc<Raw>,
     pub(super) threads: Vec<Registered>,
-    /// The statics of [`lazy_static`](super::lazy_static), by the address of their key, each with
-    /// the word through which its readers learn of it.
-    pub(super) statics: HashMap<usize, (&'static dyn Any, Rc<Raw>)>,
+    pub(super) settings: Settings,
+    /// The statics of [`lazy_static`](super::lazy_static!), in the order in which they were made.
+    pub(super) statics: Vec<Static>,
     /// What has not been dropped: what it is, and where it was made.
     alive: HashMap<u64, (&'static str, &'static Location<'static>)>,
     made: u64,
-    /// The pointers of [`Arc::into_raw`](super::sync::Arc::into_raw), each with what keeps it
-    /// alive.
-    pub(super) raw: HashMap<usize, Vec<Box<dyn Any>>>,
+    /// The memory that has been allocated, each with its number.
+    memory: HashMap<usize, u64>,
+    /// The counts of all owned values, by their addresses.
+    pub(super) arcs: HashMap<usize, StdArc<Count>>,
 }
 
 thread_local! {
@@ -59,7 +89,7 @@ thread_local! {
 #[track_caller]
 pub(super) fn with<R>(act: impl FnOnce(&mut Execution) -> R) -> R {
     let used = EXECUTION.with_borrow_mut(|execution| execution.as_mut().map(act));
-    used.expect("the names of poach_check::loom can only be used inside of a model")
+    used.expect("loom's names can only be used inside of a model")
 }
 
 /// The execution under way, if there is one; for destructors.
@@ -68,14 +98,16 @@ pub(super) fn try_with<R>(act: impl FnOnce(&mut Execution) -> R) -> Option<R> {
 }
 
 /// Begins an execution, in its set-up: its first thread is registered.
-pub(super) fn begin() {
+pub(super) fn begin(settings: &Settings) {
     let execution = Execution {
         count: Rc::new(Raw::new(1)),
-        threads: vec![Registered::new(None)],
-        statics: HashMap::new(),
+        threads: vec![Registered::new(None, settings)],
+        settings: settings.clone(),
+        statics: Vec::new(),
         alive: HashMap::new(),
         made: 0,
-        raw: HashMap::new(),
+        memory: HashMap::new(),
+        arcs: HashMap::new(),
     };
     leave(EXECUTION.replace(Some(execution)));
 }
@@ -88,7 +120,7 @@ pub(super) fn end() {
 /// What threads that never ended have left is not dropped: its destructors would take steps.
 fn leave(old: Option<Execution>) {
     if let Some(mut old) = old {
-        std::mem::forget(std::mem::take(&mut old.raw));
+        std::mem::forget(std::mem::take(&mut old.statics));
         for thread in &mut old.threads {
             std::mem::forget(std::mem::take(&mut thread.locals));
         }
@@ -111,13 +143,49 @@ pub(super) fn dropped(number: u64) {
     try_with(|execution| execution.alive.remove(&number));
 }
 
-/// What is left at the end, if nothing may be: the first that was made. A static lives as long as
-/// the program, so what it keeps is not asked about.
-pub(super) fn left() -> Option<String> {
-    with(|execution| {
-        if !execution.statics.is_empty() {
-            return None;
+/// Takes note of memory that must be given back.
+#[track_caller]
+pub(super) fn allocated(address: usize) {
+    let number = made("memory");
+    with(|execution| execution.memory.insert(address, number));
+}
+
+/// Memory is given back.
+///
+/// # Panics
+///
+/// If it was not allocated, or is given back already.
+#[track_caller]
+pub(super) fn deallocated(address: usize) {
+    let number = with(|execution| execution.memory.remove(&address));
+    dropped(number.expect("memory is given back that was not allocated, or not by loom::alloc"));
+}
+
+/// Whether the running thread's wait ends without a reason: a choice, as often as the model's
+/// settings say.
+#[track_caller]
+pub(super) fn wakes_spuriously() -> bool {
+    let thread = super::thread::running();
+    if with(|execution| execution.threads[thread].spurious == 0) {
+        return false;
+    }
+    let wakes = raw::choose(Choice::WakesUp) == 1;
+    if wakes {
+        with(|execution| execution.threads[thread].spurious -= 1);
+    }
+    wakes
+}
+
+/// All threads have ended: the statics are dropped, and the first that was made of what is left then
+/// is returned.
+pub(super) fn close() -> Option<String> {
+    loop {
+        let last = with(|execution| execution.statics.pop());
+        if last.is_none() {
+            break;
         }
+    }
+    with(|execution| {
         let first = execution.alive.iter().min_by_key(|(number, _)| **number);
         first.map(|(_, (what, site))| {
             format!("{what} made at {} is never dropped", crate::trace::place(site))

@@ -1,5 +1,6 @@
-//! [loom](https://docs.rs/loom)'s names, on machines with store buffers: a crate's loom tests run
-//! under TSO\[S\], under TSO without a bound, and under sequential consistency.
+//! [loom](https://docs.rs/loom)'s names, on machines with store buffers and on that of C11: a crate's
+//! loom tests run under TSO\[S\], under TSO without a bound, under sequential consistency, and under C11.
+//! The package `compat/loom` is the last of these, for `[patch.crates-io]`.
 //!
 //! ```
 //! // Instead of `use loom::...`:
@@ -37,26 +38,29 @@
 //!
 //! [`model()`] explores TSO without a bound, which has every execution that the other machines
 //! have: what is right there is right on all of them. When it finds a violation it tries the
-//! others, and says up to which bound the model is right. Nothing is read from the environment: a
-//! test's verdict is a function of its source. To choose a machine, either change the line once
+//! others, and says up to which bound the model is right. Nothing is read from the environment (that
+//! is for `compat/loom`): a test's verdict is a function of its source. To choose a machine, either change the line once
 //! more, to `use poach_check::loom::tso4 as loom;` ([`sequential`], [`tso1`], [`tso2`], [`tso4`],
 //! [`tso8`]), or name one in the test: [`model_on`], or [`model::BuilderOn::machine`].
+//!
+//! [`c11`] has loom's memory model, and the stores and `SeqCst` accesses that loom leaves out.
 //!
 //! # What differs from loom
 //!
 //! | | loom | here |
 //! |---|---|---|
-//! | memory | C11, without a bound on what is hidden | x86-TSO with a bound, or without |
-//! | an ordering that is too weak for C11 but does on x86 | found | not found: run loom, too |
-//! | a store that hides longer than S others | always possible | possible up to S |
+//! | memory | C11, without a bound on what is hidden | x86-TSO with a bound or without, or C11 |
+//! | an ordering that is too weak for C11 but does on x86 | found | found under [`c11`] alone |
+//! | a store that hides longer than S others | always possible | under TSO possible up to S |
 //! | every execution | yes, without a bound on preemptions | yes; states that come again are not explored twice |
 //! | a waiting loop | may end an execution by its length | waits until something that it has read changes |
-//! | counterexample | a panic, a log | a table of what is in which buffer |
-//! | `Mutex`, `RwLock`, `Condvar`, `Notify`, `mpsc`, `park` | yes | yes; a wait that nobody ends is a deadlock |
-//! | [`cell::UnsafeCell`] | races by C11 | races by TSO; `get` and `get_mut` have no `deref` |
-//! | [`sync::Arc`], [`alloc::Track`] | a leak is found | a leak is found, unless the model uses a [`lazy_static`] |
-//! | functions that are unsafe there | `unsafe fn` | safe, so an `unsafe` block around one is unused |
-//! | `future`, checkpoints, `skip_branch` | yes | no |
+//! | counterexample | a panic, a log | a table, and choices that replay it |
+//! | `Condvar`, `Notify`, `park` | wake when notified (`Notify`: also without) | wake without a reason, too ([`spurious_wakeups`](model::BuilderOn::spurious_wakeups)); any waiter is notified ([`notify_any`](model::BuilderOn::notify_any)) |
+//! | a timed wait | never times out | may at any moment |
+//! | [`cell::UnsafeCell`] | races by C11 | races by the machine's model |
+//! | [`sync::Arc`], [`alloc`] | a leak is found | a leak is found |
+//! | a panic | ends the model | the same, or is a [result](model::BuilderOn::panics_are_results) |
+//! | checkpoints | of the search | of the counterexample |
 //!
 //! A model is deterministic, as with loom: no clock, no random numbers, nothing kept from one
 //! execution to the next that changes what the model does. What threads share without these names
@@ -67,6 +71,7 @@
 pub mod alloc;
 pub mod cell;
 mod execution;
+pub mod future;
 pub mod model;
 pub mod sync;
 pub mod thread;
@@ -80,6 +85,30 @@ pub use crate::__poach_thread_local as thread_local;
 pub use crate::MAX_THREADS;
 pub use model::{Machine, model, model_on};
 
+pub mod lazy_static {
+    //! What [`lazy_static!`](super::lazy_static!) makes.
+
+    pub use super::thread::{AccessError, Lazy};
+}
+
+/// Explores the alternatives of the execution from here on, after [`stop_exploring`].
+pub fn explore() {
+    crate::engine::exploring(Exploring::Yes);
+}
+
+/// Explores no alternatives of the execution from here on, until [`explore`]. The search is then
+/// not complete.
+pub fn stop_exploring() {
+    crate::engine::exploring(Exploring::No);
+}
+
+/// Explores no alternatives of the execution from here on. The search is then not complete.
+pub fn skip_branch() {
+    crate::engine::exploring(Exploring::Skips);
+}
+
+use crate::search::Exploring;
+
 pub mod hint {
     //! What a waiting loop tells the machine.
 
@@ -91,11 +120,16 @@ pub mod hint {
 
     /// Says that this cannot be reached.
     ///
+    /// # Safety
+    ///
+    /// A model may call it at will: it panics.
+    ///
     /// # Panics
     ///
-    /// If it is.
+    /// If it is reached.
     #[track_caller]
-    pub fn unreachable_unchecked() -> ! {
+    #[expect(unsafe_code, reason = "it is unsafe in loom's interface")]
+    pub unsafe fn unreachable_unchecked() -> ! {
         unreachable!("unreachable_unchecked was reached")
     }
 }
@@ -105,8 +139,8 @@ macro_rules! machines {
         $(#[$doc])*
         pub mod $name {
             pub use super::{
-                MAX_THREADS, Machine, alloc, cell, hint, lazy_static, model_on, sync, thread,
-                thread_local,
+                MAX_THREADS, Machine, alloc, cell, explore, future, hint, lazy_static, model_on,
+                skip_branch, stop_exploring, sync, thread, thread_local,
             };
 
             pub mod model {
@@ -134,6 +168,8 @@ macro_rules! machines {
 }
 
 machines! {
+    /// The same names under the memory model of C11.
+    c11 = super::super::model::C11;
     /// The same names under sequential consistency.
     sequential = 0;
     /// The same names under TSO\[1\].

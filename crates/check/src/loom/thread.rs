@@ -1,20 +1,25 @@
 //! Threads of a model.
+#![expect(unsafe_code, reason = "scoped threads borrow, and statics last as long as the program")]
 
 use std::any::Any;
 use std::cell::RefCell;
 use std::fmt;
-use std::panic::Location;
+use std::marker::PhantomData;
+use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
 use std::rc::Rc;
 use std::sync::Arc as StdArc;
 use std::sync::Mutex as StdMutex;
+use std::time::Duration;
 
-use super::execution::{self, Local, Registered};
+pub use std::thread::panicking;
+
+use super::execution::{self, Local, Registered, Static};
 use crate::engine;
-use crate::machine::Change;
+use crate::machine::{Access, Change};
 use crate::raw;
 
 /// The number of the running thread; that of the model's own outside of all.
-fn running() -> usize {
+pub(super) fn running() -> usize {
     engine::current().unwrap_or(0)
 }
 
@@ -29,53 +34,88 @@ where
     F: FnOnce() -> T + 'static,
     T: 'static,
 {
-    start(body, None, Location::caller())
+    let (result, thread) = start(body, None, Location::caller());
+    JoinHandle { result, thread }
 }
 
-fn start<F, T>(body: F, name: Option<String>, site: &'static Location<'static>) -> JoinHandle<T>
+/// Where a thread leaves its result.
+type Place<T> = StdArc<StdMutex<Option<std::thread::Result<T>>>>;
+
+fn start<'a, F, T>(
+    body: F,
+    name: Option<String>,
+    site: &'static Location<'static>,
+) -> (Place<T>, Thread)
 where
-    F: FnOnce() -> T + 'static,
-    T: 'static,
+    F: FnOnce() -> T + 'a,
+    T: 'a,
 {
     let result = StdArc::new(StdMutex::new(None));
     let place = StdArc::clone(&result);
-    let job = Box::new(move || {
-        let value = body();
+    let job: Box<dyn FnOnce() + 'a> = Box::new(move || {
+        // What the body has captured is dropped when it returns.
+        let value = if execution::with(|execution| execution.settings.catches_panics) {
+            let value = engine::catch_own(body);
+            let (panicked, thread) = (value.is_err(), running());
+            execution::with(|execution| execution.threads[thread].panicked = panicked);
+            value
+        } else {
+            Ok(body())
+        };
         *place.lock().expect("nobody panics with it") = Some(value);
+        drop(place);
         drop_locals();
     });
+    // SAFETY: what is borrowed for 'a is so by scoped threads alone, and `scope` does not return, nor
+    // unwind, before they have ended. An execution that is given up runs to the end of each thread, or
+    // leaves all of them where they are for good.
+    let job = unsafe { std::mem::transmute::<Box<dyn FnOnce() + 'a>, Box<dyn FnOnce()>>(job) };
     let count = execution::with(|execution| execution.count.place());
-    let registered = Registered::new(name.clone());
+    let registered =
+        execution::with(|execution| Registered::new(name.clone(), &execution.settings));
     let index = engine::spawn(count, site, job);
     execution::with(|execution| {
         debug_assert_eq!(index, execution.threads.len());
         execution.threads.push(registered);
     });
-    JoinHandle { result, thread: Thread { index, name } }
+    (result, Thread { index, name })
+}
+
+/// Whether a thread has panicked and nobody has been told.
+fn takes_panic(index: usize) -> bool {
+    execution::with(|execution| std::mem::take(&mut execution.threads[index].panicked))
+}
+
+/// Waits until a thread has ended, and returns its result.
+#[track_caller]
+fn result_of<T>(place: &Place<T>, thread: &Thread) -> std::thread::Result<T> {
+    raw::join(thread.index);
+    takes_panic(thread.index);
+    let value = place.lock().expect("nobody panics with it").take();
+    value.unwrap_or_else(|| Err(Box::new("the thread panicked")))
 }
 
 /// A thread that can be waited for.
 pub struct JoinHandle<T> {
-    result: StdArc<StdMutex<Option<T>>>,
+    result: Place<T>,
     thread: Thread,
 }
 
 impl<T> JoinHandle<T> {
-    /// Waits until the thread has ended and all its stores are in memory, and returns its result. A
-    /// thread that panics is a violation, and ends the execution.
+    /// Waits until the thread has ended and all its stores are in memory, and returns its result.
     ///
     /// # Errors
     ///
-    /// None: the type is that of [`std::thread::JoinHandle::join`].
+    /// What the thread has panicked with, if the model's
+    /// [builder](super::model::BuilderOn::panics_are_results) wants to know. Without that a panic is
+    /// a violation, and ends the execution.
     ///
     /// # Panics
     ///
     /// Never: a thread that has ended has left its result.
     #[track_caller]
     pub fn join(self) -> std::thread::Result<T> {
-        raw::join(self.thread.index);
-        let value = self.result.lock().expect("nobody panics with it").take();
-        value.ok_or_else(|| Box::new("the thread panicked") as Box<dyn Any + Send>)
+        result_of(&self.result, &self.thread)
     }
 
     /// The thread.
@@ -108,12 +148,16 @@ impl Thread {
         self.name.as_deref()
     }
 
-    /// Lets the thread go on from its [`park`], or from its next one. It is a store, and like any
-    /// other may wait in this thread's buffer.
+    /// Lets the thread go on from its [`park`], or from its next one. Under TSO it is a store, and like
+    /// any other may wait in this thread's buffer.
     #[track_caller]
     pub fn unpark(&self) {
         let token = execution::with(|execution| Rc::clone(&execution.threads[self.index].token));
-        token.store(0);
+        if engine::is_weak() {
+            token.newest(Change::Swap(0), Access::RELEASE);
+        } else {
+            token.store(0);
+        }
     }
 }
 
@@ -128,12 +172,33 @@ pub fn current() -> Thread {
     Thread { index, name }
 }
 
-/// Waits until somebody unparks this thread. It does not return without that.
+/// Waits until somebody unparks this thread. It may also return without that, as often as the model's
+/// [builder](super::model::BuilderOn::spurious_wakeups) says.
 #[track_caller]
 pub fn park() {
+    if execution::wakes_spuriously() {
+        return;
+    }
     let index = running();
     let token = execution::with(|execution| Rc::clone(&execution.threads[index].token));
-    token.wait(0, Change::Or(1));
+    token.wait_as(0, Change::Or(1), Access::ACQUIRE);
+}
+
+/// [`park`], but it may return at any time: a model has no clock.
+#[track_caller]
+pub fn park_timeout(_: Duration) {
+    let index = running();
+    let token = execution::with(|execution| Rc::clone(&execution.threads[index].token));
+    if token.load_as(Access::RELAXED) != 0 {
+        raw::pause();
+    }
+    token.newest(Change::Or(1), Access::ACQUIRE);
+}
+
+/// [`yield_now`]: a model has no clock.
+#[track_caller]
+pub fn sleep(_: Duration) {
+    raw::pause();
 }
 
 /// Gives the turn away until something has changed that this thread has read since it last gave it
@@ -184,7 +249,94 @@ impl Builder {
         F: FnOnce() -> T + 'static,
         T: 'static,
     {
-        Ok(start(body, self.name, Location::caller()))
+        let (result, thread) = start(body, self.name, Location::caller());
+        Ok(JoinHandle { result, thread })
+    }
+}
+
+/// Lets threads borrow what is outside of `body`: as [`std::thread::scope`].
+///
+/// # Panics
+///
+/// If `body` panics; or if a thread has, was not joined, and its panic is no violation.
+#[track_caller]
+pub fn scope<'env, F, T>(body: F) -> T
+where
+    F: for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> T,
+{
+    let scope = Scope { threads: RefCell::default(), invariant: PhantomData };
+    let result = catch_unwind(AssertUnwindSafe(|| body(&scope)));
+    let mut panicked = false;
+    loop {
+        // A thread of the scope may make another.
+        let Some(index) = scope.threads.borrow_mut().pop() else { break };
+        raw::join(index);
+        panicked |= takes_panic(index);
+    }
+    match result {
+        Ok(_) if panicked => panic!("a scoped thread panicked"),
+        Ok(value) => value,
+        Err(payload) => resume_unwind(payload),
+    }
+}
+
+/// What [`scope`] hands out.
+#[derive(Debug)]
+pub struct Scope<'scope, 'env: 'scope> {
+    /// Those that must have ended when the scope does.
+    threads: RefCell<Vec<usize>>,
+    invariant: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
+}
+
+impl<'scope> Scope<'scope, '_> {
+    /// Makes a thread that ends before the scope does.
+    ///
+    /// # Panics
+    ///
+    /// As [`spawn`].
+    #[track_caller]
+    pub fn spawn<F, T>(&'scope self, body: F) -> ScopedJoinHandle<'scope, T>
+    where
+        F: FnOnce() -> T + 'scope,
+        T: 'scope,
+    {
+        let (result, thread) = start(body, None, Location::caller());
+        self.threads.borrow_mut().push(thread.index);
+        ScopedJoinHandle { result, thread, scope: PhantomData }
+    }
+}
+
+/// A thread of a [`scope`] that can be waited for.
+pub struct ScopedJoinHandle<'scope, T> {
+    result: Place<T>,
+    thread: Thread,
+    scope: PhantomData<&'scope ()>,
+}
+
+impl<T> ScopedJoinHandle<'_, T> {
+    /// As [`JoinHandle::join`].
+    ///
+    /// # Errors
+    ///
+    /// As [`JoinHandle::join`].
+    ///
+    /// # Panics
+    ///
+    /// Never: a thread that has ended has left its result.
+    #[track_caller]
+    pub fn join(self) -> std::thread::Result<T> {
+        result_of(&self.result, &self.thread)
+    }
+
+    /// The thread.
+    pub fn thread(&self) -> &Thread {
+        &self.thread
+    }
+}
+
+impl<T> fmt::Debug for ScopedJoinHandle<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScopedJoinHandle").field("thread", &self.thread).finish_non_exhaustive()
     }
 }
 
@@ -275,7 +427,7 @@ pub(super) fn drop_locals() {
     execution::with(|execution| execution.threads[thread].locals.clear());
 }
 
-/// A static that is made anew in each execution, from [`lazy_static!`](super::lazy_static).
+/// A static that is made anew in each execution, from [`lazy_static!`](super::lazy_static!).
 pub struct Lazy<T: 'static> {
     init: fn() -> T,
 }
@@ -286,7 +438,7 @@ impl<T: 'static> Lazy<T> {
         Lazy { init }
     }
 
-    /// The value of this execution. It lasts as long as the program: a reference to a static does.
+    /// The value of this execution, which is dropped when all threads have ended.
     ///
     /// # Panics
     ///
@@ -294,28 +446,36 @@ impl<T: 'static> Lazy<T> {
     #[track_caller]
     pub fn get(&'static self) -> &'static T {
         let key = std::ptr::from_ref(self).addr();
+        let thread = 1 << running();
+        // The static, and whether this thread has heard of it before.
         let known = || {
             execution::with(|execution| {
-                execution.statics.get(&key).map(|(value, word)| (*value, Rc::clone(word)))
+                let mut statics = execution.statics.iter_mut();
+                let found = statics.find(|known| known.key == key)?;
+                let heard = found.heard & thread != 0;
+                found.heard |= thread;
+                Some((found.clone(), heard))
             })
         };
-        let value = if let Some((value, word)) = known() {
+        let (found, heard) = known().unwrap_or_else(|| {
+            let value: Rc<dyn Any> = Rc::new((self.init)());
+            let made = Static { key, value, word: Rc::new(raw::Raw::common(0)), heard: thread };
+            made.word.newest(Change::Swap(1), Access::STRONG);
+            // Another thread may have come before that step.
+            known().unwrap_or_else(|| {
+                execution::with(|execution| execution.statics.push(made.clone()));
+                (made, true)
+            })
+        });
+        if !heard {
             // What its maker did happens before.
-            word.load();
-            value
-        } else {
-            let value: &'static dyn Any = Box::leak(Box::new((self.init)()));
-            let word = Rc::new(raw::Raw::new(0));
-            word.change(Change::Swap(1));
-            if let Some((first, word)) = known() {
-                word.load();
-                first
-            } else {
-                execution::with(|execution| execution.statics.insert(key, (value, word)));
-                value
-            }
-        };
-        value.downcast_ref().expect("a key has one type")
+            found.word.newest(Change::Or(0), Access::ACQUIRE);
+        }
+        let value: *const T = found.value.downcast_ref().expect("a key has one type");
+        // SAFETY: the execution keeps the value until all its threads have ended, and what they have
+        // of a static they have not given to anyone else: a model keeps nothing from one execution
+        // to the next.
+        unsafe { &*value }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Atomic types of every width, whose every access is a choice of the search.
 //!
-//! TSO orders loads with loads and stores with stores, so the ordering of an access changes
-//! nothing. There are two exceptions: a `SeqCst` store is an exchange, as compilers make it, and a
-//! `SeqCst` fence is a full fence. So an ordering that is too weak for another processor is not
-//! found here.
+//! Under C11 an access has the ordering that it names. TSO orders loads with loads and stores with
+//! stores, so there the ordering changes nothing, with two exceptions: a `SeqCst` store is an
+//! exchange, as compilers make it, and a `SeqCst` fence is a full fence. An ordering that is too weak
+//! for another processor is therefore not seen under TSO.
+#![expect(unsafe_code, reason = "loads without synchronization are unsafe in loom's interface")]
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -11,8 +12,8 @@ use std::marker::PhantomData;
 pub use std::sync::atomic::Ordering;
 
 use crate::engine;
-use crate::machine::{Change, Function};
-use crate::raw::{Raw, full_fence};
+use crate::machine::{Access, Change, Function};
+use crate::raw::{self, Raw, full_fence};
 
 #[track_caller]
 fn check_load(order: Ordering) {
@@ -28,14 +29,15 @@ fn store(word: &Raw, value: u64, order: Ordering) {
         Ordering::Acquire | Ordering::AcqRel => {
             panic!("a store can be neither Acquire nor AcqRel")
         }
-        Ordering::SeqCst => {
+        Ordering::SeqCst if !engine::is_weak() => {
             word.change(Change::Swap(value));
         }
-        _ => word.store(value),
+        _ => word.store_as(value, Access::new(order, order)),
     }
 }
 
-/// A fence: a full one if it is `SeqCst`; what the others forbid TSO does not do.
+/// A fence: as [`std::sync::atomic::fence`] under C11. Under TSO a full one if it is `SeqCst`; what
+/// the others forbid TSO does not do.
 ///
 /// # Panics
 ///
@@ -45,7 +47,22 @@ pub fn fence(order: Ordering) {
     match order {
         Ordering::Relaxed => panic!("there is no such thing as a relaxed fence"),
         Ordering::SeqCst => full_fence(),
-        _ => {}
+        _ => raw::fence(Access::new(order, Ordering::Relaxed)),
+    }
+}
+
+/// As [`yield_now`](super::thread::yield_now).
+#[track_caller]
+pub fn spin_loop_hint() {
+    raw::pause();
+}
+
+/// What `compare_exchange` does with one ordering if it changes nothing.
+fn of_failure(order: Ordering) -> Ordering {
+    match order {
+        Ordering::AcqRel | Ordering::Acquire => Ordering::Acquire,
+        Ordering::SeqCst => Ordering::SeqCst,
+        _ => Ordering::Relaxed,
     }
 }
 
@@ -61,13 +78,18 @@ macro_rules! common {
             #[track_caller]
             pub fn load(&self, order: Ordering) -> $value {
                 check_load(order);
-                Self::decode(self.word.load())
+                Self::decode(self.word.load_as(Access::new(order, order)))
             }
 
-            /// Reads it where nobody else writes it.
+            /// Reads it where nobody else writes it: another thread's store that nothing orders
+            /// before this, or this before it, is a violation.
+            ///
+            /// # Safety
+            ///
+            /// A model may call it at will.
             #[track_caller]
-            pub fn unsync_load(&self) -> $value {
-                Self::decode(self.word.load())
+            pub unsafe fn unsync_load(&self) -> $value {
+                Self::decode(self.word.alone(false))
             }
 
             /// Writes it.
@@ -82,8 +104,9 @@ macro_rules! common {
 
             /// Writes it, and returns what it held.
             #[track_caller]
-            pub fn swap(&self, value: $value, _: Ordering) -> $value {
-                Self::decode(self.word.change(Change::Swap(Self::encode(value))))
+            pub fn swap(&self, value: $value, order: Ordering) -> $value {
+                let access = Access::new(order, order);
+                Self::decode(self.word.change_as(Change::Swap(Self::encode(value)), access))
             }
 
             /// Writes `new` if it holds `current`.
@@ -100,17 +123,18 @@ macro_rules! common {
                 &self,
                 current: $value,
                 new: $value,
-                _: Ordering,
+                success: Ordering,
                 failure: Ordering,
             ) -> Result<$value, $value> {
                 check_load(failure);
-                let exchanged =
-                    self.word.compare_exchange(Self::encode(current), Self::encode(new));
-                exchanged.map(Self::decode).map_err(Self::decode)
+                let (current, new) = (Self::encode(current), Self::encode(new));
+                let change = Change::CompareExchange(current, new);
+                let old = self.word.change_as(change, Access::new(success, failure));
+                if old == current { Ok(Self::decode(old)) } else { Err(Self::decode(old)) }
             }
 
-            /// As [`compare_exchange`](Self::compare_exchange): x86 has no exchange that fails
-            /// without a reason.
+            /// As [`compare_exchange`](Self::compare_exchange): it fails with a reason only, as
+            /// loom's.
             ///
             /// # Errors
             ///
@@ -132,10 +156,9 @@ macro_rules! common {
 
             /// Writes `new` if it holds `current`, and returns what it held.
             #[track_caller]
-            pub fn compare_and_swap(&self, current: $value, new: $value, _: Ordering) -> $value {
-                let exchanged =
-                    self.word.compare_exchange(Self::encode(current), Self::encode(new));
-                Self::decode(exchanged.unwrap_or_else(|held| held))
+            pub fn compare_and_swap(&self, current: $value, new: $value, order: Ordering) -> $value {
+                let exchanged = self.compare_exchange(current, new, order, of_failure(order));
+                exchanged.unwrap_or_else(|held| held)
             }
 
             /// Loads and exchanges until nobody comes between, or `next` wants no more.
@@ -167,12 +190,12 @@ macro_rules! common {
             /// Reads and writes it where nobody else can.
             #[track_caller]
             pub fn with_mut<R>(&mut self, act: impl FnOnce(&mut $value) -> R) -> R {
-                let old = self.word.load();
+                let old = self.word.alone(true);
                 let mut value = Self::decode(old);
                 let result = act(&mut value);
                 let new = Self::encode(value);
                 if new != old {
-                    self.word.store(new);
+                    self.word.store_as(new, Access::RELAXED);
                 }
                 result
             }
@@ -180,14 +203,19 @@ macro_rules! common {
             /// What it holds.
             #[track_caller]
             pub fn into_inner(self) -> $value {
-                Self::decode(self.word.load())
+                Self::decode(self.word.alone(true))
             }
 
             #[track_caller]
             #[allow(dead_code, reason = "not every type computes")]
-            fn compute(&self, function: fn(u64, u64) -> u64, operand: $value) -> $value {
+            fn compute(
+                &self,
+                function: fn(u64, u64) -> u64,
+                operand: $value,
+                order: Ordering,
+            ) -> $value {
                 let change = Change::Apply(Function(function), Self::encode(operand));
-                Self::decode(self.word.change(change))
+                Self::decode(self.word.change_as(change, Access::new(order, order)))
             }
         }
 
@@ -212,13 +240,14 @@ macro_rules! computes {
     ($(#[$doc:meta] $method:ident($value:ty) = |$old:ident, $by:ident| $new:expr;)*) => {$(
         #[$doc]
         #[track_caller]
-        pub fn $method(&self, value: $value, _: Ordering) -> $value {
+        pub fn $method(&self, value: $value, order: Ordering) -> $value {
             self.compute(
                 |old, operand| {
                     let ($old, $by) = (Self::decode(old), Self::decode(operand));
                     Self::encode($new)
                 },
                 value,
+                order,
             )
         }
     )*};

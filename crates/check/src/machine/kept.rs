@@ -63,12 +63,17 @@ pub(crate) struct Register {
     contents: Vec<u64>,
     /// When each thread last used each word, if clocks are kept.
     used: Vec<[Option<Touch>; MAX_THREADS]>,
+    /// When each thread last stored to each word, if clocks are kept.
+    stored: Vec<[Option<Touch>; MAX_THREADS]>,
+    /// When each thread last used a word without synchronization.
+    alone: Vec<(Loc, [Option<Touch>; MAX_THREADS])>,
 }
 
 impl Register {
     pub(super) fn resize(&mut self, words: usize) {
         self.words.resize(words, None);
         self.used.resize(words, [None; MAX_THREADS]);
+        self.stored.resize(words, [None; MAX_THREADS]);
     }
 
     pub(super) fn clear(&mut self) {
@@ -77,6 +82,39 @@ impl Register {
         self.alive = 0;
         self.cells.clear();
         self.contents.clear();
+        self.alone.clear();
+    }
+
+    /// A word is made, of which clocks are kept.
+    pub(super) fn begins(&mut self, loc: Loc) {
+        self.used[loc as usize] = [None; MAX_THREADS];
+        self.stored[loc as usize] = [None; MAX_THREADS];
+    }
+
+    pub(super) fn used(&self, loc: Loc) -> &[Option<Touch>] {
+        &self.used[loc as usize]
+    }
+
+    pub(super) fn stored(&self, loc: Loc) -> &[Option<Touch>] {
+        &self.stored[loc as usize]
+    }
+
+    pub(super) fn store_to(&mut self, loc: Loc, thread: usize, touch: Touch) {
+        self.stored[loc as usize][thread] = Some(touch);
+    }
+
+    /// When each thread last used a word without synchronization, if one has.
+    pub(super) fn alone(&self, loc: Loc) -> Option<&[Option<Touch>]> {
+        self.alone.iter().find(|(known, _)| *known == loc).map(|(_, touches)| &touches[..])
+    }
+
+    pub(super) fn use_alone(&mut self, loc: Loc, thread: usize, touch: Touch) {
+        let known = self.alone.iter().position(|(known, _)| *known == loc);
+        let at = known.unwrap_or_else(|| {
+            self.alone.push((loc, [None; MAX_THREADS]));
+            self.alone.len() - 1
+        });
+        self.alone[at].1[thread] = Some(touch);
     }
 
     pub(crate) fn word_made(&mut self, loc: Loc, site: &'static Location<'static>) {

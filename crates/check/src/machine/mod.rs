@@ -48,7 +48,9 @@
 use std::collections::HashMap;
 use std::panic::Location;
 
+mod alone;
 mod kept;
+mod owners;
 mod parts;
 mod state;
 mod threads;
@@ -63,6 +65,7 @@ pub use parts::{MAX_THREADS, MAX_WORDS};
 pub(crate) use waits::{Look, MOST_IN_VAIN, Patience, Probe};
 pub(crate) use weak::Weak;
 
+#[expect(clippy::struct_excessive_bools, reason = "they are asked in each step")]
 pub(crate) struct Machine {
     pub(crate) size: Size,
     memory: Vec<u64>,
@@ -93,6 +96,15 @@ pub(crate) struct Machine {
     pub(crate) register: Register,
     /// Messages and views, in place of buffers, where the memory is not TSO.
     pub(crate) weak: Option<Weak>,
+    /// The thread that is choosing among the possibilities of its pending step.
+    choosing: Option<usize>,
+    /// A thread reads the newest where it could go on to read what is old.
+    pub(crate) left_old: bool,
+    /// The last step has stored to a word that another thread uses alone, at this place.
+    pub(crate) used_alone: Option<&'static Location<'static>>,
+    /// A thread's state is a function of all that happened before, and not of what it has read alone:
+    /// the model's threads share what no word holds.
+    pub(crate) whole_past: bool,
 }
 
 impl Machine {
@@ -117,6 +129,10 @@ impl Machine {
             patiences: HashMap::default(),
             register: Register::default(),
             weak: None,
+            choosing: None,
+            left_old: false,
+            used_alone: None,
+            whole_past: false,
         }
     }
 
@@ -151,6 +167,16 @@ impl Machine {
         self.marks = 0;
         self.writes = 0;
         self.pausing = 0;
+        self.choosing = None;
+        self.left_old = false;
+        self.used_alone = None;
+        self.whole_past = false;
+    }
+
+    /// The thread that has begun to choose a possibility of its step, and must go on.
+    #[inline]
+    pub(crate) fn choosing(&self) -> Option<usize> {
+        self.choosing
     }
 
     /// Thread `index` comes to its next step.
@@ -168,6 +194,9 @@ impl Machine {
         thread.site = site;
         let pauses = u8::from(matches!(op, Op::Pause));
         self.pausing = self.pausing & !(1 << index) | pauses << index;
+        if matches!(op, Op::Choose(_)) {
+            self.choosing = Some(index);
+        }
     }
 
     /// Thread `index` has ended.
@@ -199,6 +228,7 @@ impl Machine {
                 clock: [0; MAX_THREADS],
                 log_clocks: Vec::new(),
                 words: 0,
+                shifted: 0,
             });
         }
         let thread = &mut self.threads[index];
@@ -217,6 +247,7 @@ impl Machine {
         thread.clock = [0; MAX_THREADS];
         thread.clock[index] = 1;
         thread.words = 0;
+        thread.shifted = 0;
         thread.targets = [0; MAX_THREADS];
         if let Some(weak) = &mut self.weak {
             weak.add_thread();
@@ -284,9 +315,11 @@ impl Machine {
         }
         match thread.pending {
             Op::Finished => false,
-            Op::Start | Op::Load(_) | Op::Mark => true,
+            Op::Start | Op::Load(_) | Op::Mark | Op::Fence | Op::Choose(_) => true,
             Op::Store(..) => self.size.capacity == 0 || self.buffered(index) < self.size.capacity,
-            Op::Change(..) | Op::Full | Op::HeavyStart(_) => self.buffered(index) == 0,
+            Op::Change(..) | Op::Count(..) | Op::Full | Op::HeavyStart(_) => {
+                self.buffered(index) == 0
+            }
             Op::Await(loc, shift, _) => {
                 self.buffered(index) == 0 && self.memory[loc as usize] >> shift == 0
             }
@@ -331,8 +364,11 @@ impl Machine {
             Op::Load(loc) if self.is_in_order(index) => self.shared(index, loc),
             Op::Load(loc) => self.written_by_others(index, loc),
             Op::Store(loc, _) => self.size.capacity == 0 && self.shared(index, loc),
-            Op::Change(loc, _) | Op::Await(loc, ..) => self.shared(index, loc),
-            Op::HeavyStart(_) | Op::Mark => true,
+            Op::Count(loc, Owners::More | Owners::FewerUnnoticed) => {
+                self.written_by_others(index, loc)
+            }
+            Op::Change(loc, _) | Op::Await(loc, ..) | Op::Count(loc, _) => self.shared(index, loc),
+            Op::HeavyStart(_) | Op::Mark | Op::Choose(_) => true,
             Op::Full | Op::HeavyFinish => self.weak.is_some(),
             _ => false,
         }
@@ -356,6 +392,9 @@ impl Machine {
             Kind::Step => {
                 let marks = if thread.call_waits { CALLED } else { 0 };
                 let base = Footprint { steps: true, marks, ..Footprint::default() };
+                if let Op::Count(loc, owners) = thread.pending {
+                    return self.count_footprint(loc, owners, base);
+                }
                 if self.weak.is_some() {
                     return self.weak_footprint(index);
                 }
@@ -429,6 +468,11 @@ impl Machine {
     #[inline]
     pub(crate) fn perform(&mut self, index: usize) -> u64 {
         let op = self.threads[index].pending;
+        if self.clocks {
+            if let Op::Store(loc, _) | Op::Change(loc, _) | Op::Await(loc, ..) = op {
+                self.note_store(index, loc);
+            }
+        }
         if self.weak.is_some() {
             if let Some(result) = self.perform_weakly(index, op) {
                 let thread = &mut self.threads[index];
@@ -514,7 +558,12 @@ impl Machine {
                 self.learn(index, other as usize);
                 0
             }
-            Op::Start | Op::Full | Op::HeavyFinish | Op::Mark | Op::Finished => 0,
+            Op::Count(loc, owners) => self.count(index, loc, owners),
+            Op::Choose(_) => {
+                self.choosing = None;
+                std::mem::take(&mut self.threads[index].shifted) as u64
+            }
+            Op::Start | Op::Full | Op::Fence | Op::HeavyFinish | Op::Mark | Op::Finished => 0,
         };
         let thread = &mut self.threads[index];
         thread.hash = mix(thread.hash, result);

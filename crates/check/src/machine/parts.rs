@@ -119,6 +119,16 @@ impl Access {
     pub(crate) const STRONG: Access =
         Access { acquires: true, releases: true, fails_acquiring: true, in_order: [false; 2] };
 
+    /// A lock is taken: what came before need not be known to the next who takes it.
+    pub(crate) const ACQUIRE: Access = Access { releases: false, ..Access::STRONG };
+
+    /// A lock is let go.
+    pub(crate) const RELEASE: Access =
+        Access { acquires: false, fails_acquiring: false, ..Access::STRONG };
+
+    /// It orders nothing beyond its own word.
+    pub(crate) const RELAXED: Access = Access { releases: false, ..Access::RELEASE };
+
     /// An access with this ordering, or `failure` if it changes nothing.
     pub(crate) fn new(order: Ordering, failure: Ordering) -> Self {
         use Ordering::{AcqRel, Acquire, Release, SeqCst};
@@ -127,6 +137,40 @@ impl Access {
             releases: matches!(order, Release | AcqRel | SeqCst),
             fails_acquiring: matches!(failure, Acquire | SeqCst),
             in_order: [order == SeqCst, failure == SeqCst],
+        }
+    }
+}
+
+/// A step on a count of owners. Increases and decreases commute, as long as nobody looks: all that an
+/// owner is told is whether it was the last. Every decrease releases, and the last one acquires.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owners {
+    /// One more, made by an owner.
+    More,
+    /// One fewer; returns 1 if it was the last.
+    Fewer,
+    /// One fewer, where the last one does nothing that could be noticed.
+    FewerUnnoticed,
+    /// Returns the count, and acquires what those that have gone have released.
+    Look,
+    /// One more if there is any, made by somebody else; returns 1 if there was.
+    MoreIfAny,
+}
+
+/// What is chosen where a thread does not say.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Choice {
+    /// Whether its wait ends without a reason.
+    WakesUp,
+    /// Which of so many threads that wait it notifies.
+    Waiter(u8),
+}
+
+impl Choice {
+    pub(super) fn count(self) -> usize {
+        match self {
+            Choice::WakesUp => 2,
+            Choice::Waiter(count) => usize::from(count),
         }
     }
 }
@@ -146,7 +190,14 @@ pub(crate) enum Op {
     Join(u8),
     /// A full fence.
     Full,
-    /// The process-wide barrier, or a barrier for the threads of this mask alone.
+    /// A fence that acquires, releases, or both, as its [`Access`] says. TSO has no use for it.
+    Fence,
+    /// A step on a count of owners; see [`Owners`].
+    Count(Loc, Owners),
+    /// One of so many possibilities, whichever the search likes. Nothing comes between this step and
+    /// the one before it.
+    Choose(Choice),
+    /// The process-wide barrier, or one that reaches the threads of this mask alone.
     HeavyStart(u8),
     HeavyFinish,
     /// It waits for something that it has looked at since its last pause to change; see `waits`.
@@ -203,6 +254,8 @@ pub(crate) struct Thread {
     /// The clocks of the entries of `log`, if clocks are kept.
     pub(super) log_clocks: Vec<Clock>,
     pub(super) words: usize,
+    /// How often the pending step has been shifted to another of its possibilities.
+    pub(crate) shifted: usize,
 }
 
 /// The threads that have accessed a word in any execution so far: bit `i` is thread `i`.
@@ -235,8 +288,8 @@ pub(crate) enum Kind {
     Coalesce,
     /// A thread that pauses goes on although nothing that it has looked at has changed.
     GiveUp,
-    /// Weak memory: the pending step is to read a newer message than the one chosen so far, or to
-    /// store before an older one.
+    /// The pending step is to take the next of its possibilities: a newer message to read, an older one
+    /// to store before, or the next of a [choice](Op::Choose).
     Shift,
     /// Weak memory: a process-wide barrier reaches a thread.
     Barrier,
@@ -293,6 +346,8 @@ pub(crate) struct Footprint {
     /// The words that a thread which gives up has looked at: bit `i` for those whose number is `i`
     /// modulo 64.
     pub(crate) looks: u64,
+    /// The count of owners that it changes, and whether it may be the last but one to decrease it.
+    pub(crate) counts: Option<(Loc, bool)>,
     /// Weak memory: the word of a sequentially consistent access, or [`FENCES`].
     pub(crate) in_order: Option<Loc>,
     /// It is a process-wide barrier: it notices how far every thread has come.
@@ -316,7 +371,14 @@ impl Footprint {
             (Some(one), Some(other)) => one == other || one == FENCES || other == FENCES,
             _ => false,
         };
+        let counted = |counts: Option<(Loc, bool)>, other: &Footprint| {
+            counts.is_some_and(|(loc, near_zero)| {
+                other.loc == Some(loc) || near_zero && other.counts == counts
+            })
+        };
         same_word
+            || counted(self.counts, other)
+            || counted(other.counts, self)
             || in_order
             || looked_at(self.looks, other)
             || looked_at(other.looks, self)

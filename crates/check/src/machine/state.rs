@@ -17,6 +17,11 @@ impl Machine {
                 self.write(loc, new);
                 old
             }
+            Op::Count(loc, owners) => {
+                let (count, result) = owners.of(self.memory[loc as usize]);
+                self.write(loc, count);
+                result
+            }
             _ => 0,
         }
     }
@@ -78,7 +83,7 @@ impl Machine {
             }
             let settled = thread.stable.saturating_sub(thread.head);
             hash = mix(hash, (settled << 32 | (thread.log.len() - thread.head)) as u64);
-            let waits = u64::from(thread.call_waits) << 1;
+            let waits = (thread.shifted as u64) << 2 | u64::from(thread.call_waits) << 1;
             hash = mix(hash, waits | u64::from(matches!(thread.pending, Op::Finished)));
             if matches!(thread.pending, Op::HeavyFinish) {
                 for (other, target) in self.threads[..self.count].iter().zip(thread.targets) {

@@ -272,6 +272,7 @@ impl Machine {
                 if same { Ok(Some(loc)) } else { Err(()) }
             }
             Op::Full if empty => Ok(None),
+            Op::Fence => Ok(None),
             _ => Err(()),
         }
     }

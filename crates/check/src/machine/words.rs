@@ -21,11 +21,20 @@ impl Machine {
             weak.add_word(loc, value, Some((thread, time)));
         }
         if self.clocks {
+            self.register.begins(loc);
             self.versions[loc as usize] = 0;
             // A thread learns of a word through another word, or from its creator.
             self.memory_clocks[loc as usize] = [0; MAX_THREADS];
         }
         Some(loc)
+    }
+
+    /// A word may be used by threads that have not heard of its making.
+    pub(crate) fn is_common(&mut self, loc: Loc) {
+        // What the set-up makes is entered when that is over.
+        if let Some(weak) = self.weak.as_mut().filter(|_| self.count > 0) {
+            weak.is_common(loc);
+        }
     }
 
     /// The words of this execution, in the order of their places.

@@ -53,6 +53,7 @@ impl Search {
         let exhaustive = matches!(self.config.strategy, Strategy::Exhaustive { .. });
         let complete =
             exhaustive && limit.is_none() && !self.left_out.preemptions && !self.left_out.waits;
+        let complete = complete && !self.left_out.unexplored;
         let verdict = if let Some(best) = &self.shortest {
             Verdict::Violation(best.violation.clone())
         } else if complete {
@@ -65,6 +66,7 @@ impl Search {
                 (None, Strategy::Exhaustive { preemptions: Some(bound), .. }) => {
                     Incomplete::Preemptions(*bound)
                 }
+                (None, _) if self.left_out.unexplored => Incomplete::Unexplored,
                 (None, Strategy::Exhaustive { preemptions: None, .. }) => {
                     Incomplete::Waits(MOST_IN_VAIN)
                 }

@@ -83,6 +83,17 @@ struct LeftOut {
     preemptions: bool,
     /// In them a waiting thread gives up more often than it was let.
     waits: bool,
+    /// They differ from those covered in a part that the model did not want explored.
+    unexplored: bool,
+}
+
+/// Whether the model wants to have alternatives explored; see [`explore`](crate::loom::explore).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Exploring {
+    Yes,
+    No,
+    /// Not any more in this execution, whatever else is asked for.
+    Skips,
 }
 
 pub(crate) struct Search {
@@ -110,6 +121,7 @@ pub(crate) struct Search {
     front_changed: Events,
     preemptions: u32,
     left_out: LeftOut,
+    pub(crate) exploring: Exploring,
     pub(crate) end: Option<End>,
     found: Option<Violation>,
     shortest: Option<Shortest>,
@@ -157,6 +169,7 @@ impl Search {
             front_changed: 0,
             preemptions: 0,
             left_out: LeftOut::default(),
+            exploring: Exploring::Yes,
             end: None,
             found: None,
             shortest: None,
@@ -283,7 +296,11 @@ impl Search {
             // Relaxed: the flag is all there is to see.
             return Some(Incomplete::Stopped);
         }
-        if self.shortest.is_some() && self.executions >= self.found_at + self.config.shorten {
+        // An execution without an end costs as much as thousands of others, and is like its neighbours.
+        let endless = |best: &Shortest| matches!(best.violation, Violation::Livelock(_));
+        let shorten =
+            if self.shortest.as_ref().is_some_and(endless) { 0 } else { self.config.shorten };
+        if self.shortest.is_some() && self.executions >= self.found_at + shorten {
             return Some(Incomplete::Found);
         }
         if self.executions >= self.config.max_executions {
@@ -449,7 +466,7 @@ impl Search {
             self.over(machine);
             return None;
         }
-        self.left_out.waits |= machine.holds_one();
+        self.left_out.waits |= machine.holds_one() || machine.left_old;
         if self.shortest.as_ref().is_some_and(|best| self.trace.len() >= best.length) {
             self.end = Some(End::TooLong);
             return None;
@@ -466,6 +483,13 @@ impl Search {
                     sleep |= bit(event);
                 }
             }
+        }
+        if self.exploring != Exploring::Yes {
+            self.left_out.unexplored |= enabled.count_ones() > 1;
+            let event = self.first(machine, enabled);
+            self.sleep = sleep & !bit(event);
+            self.returns &= self.sleep;
+            return Some(event);
         }
         let mut todo = enabled & !sleep;
         if let Some(bound) = bound {
@@ -556,6 +580,12 @@ impl Search {
     /// A return has changed what draining the front of a buffer means.
     pub(crate) fn front_changed(&mut self, thread: usize) {
         self.front_changed |= bit(drain(thread));
+    }
+
+    /// More has happened than the last event.
+    #[cold]
+    pub(crate) fn all_changed(&mut self) {
+        self.front_changed = !0;
     }
 
     pub(crate) fn violate(&mut self, violation: Violation) {

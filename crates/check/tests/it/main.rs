@@ -10,6 +10,7 @@ mod freed;
 mod herd;
 mod litmus;
 mod loom_names;
+mod loom_unsafe;
 mod orderings;
 mod safe_code;
 mod waits;

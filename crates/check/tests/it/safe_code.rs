@@ -8,6 +8,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use poach_check::counterexample::{Column, Row};
 use poach_check::herd::{Mistake, Quantifier, Test};
@@ -220,30 +221,38 @@ fn litmus_tests_of_ones_own() {
 #[test]
 fn looms_names() {
     use loom::sync::atomic::{AtomicPtr, AtomicUsize, Ordering::SeqCst};
-    use loom::sync::{Arc, Condvar, Mutex, Notify, RwLock};
+    use loom::sync::{Arc, Barrier, Condvar, Mutex, Notify, RwLock, Weak, mpsc};
     use loom::thread::{Lazy, LocalKey};
     type BuilderOn = loom::tso2::model::Builder;
     static KEY: LocalKey<Box<u8>> = LocalKey::__new(|| Box::new(1));
     static LAZY: Lazy<Box<u8>> = Lazy::__new(|| Box::new(2));
 
     model(|| {
-        let tracked = loom::alloc::Track::new(1);
+        let mut tracked = loom::alloc::Track::new(0);
+        *tracked.get_mut() = 1;
+        loom::cell::UnsafeCell::new(1).get_mut().with(|_| ());
+        let mut one = Arc::new(1);
+        assert!(Arc::ptr_eq(&one, &one) && Arc::get_mut(&mut one).is_some());
+        assert_eq!(Arc::try_unwrap(one).unwrap(), 1);
+        assert_eq!(*Mutex::new(2).get_mut().unwrap() + *RwLock::new(3).get_mut().unwrap(), 5);
         assert_eq!(*tracked.get_ref(), 1);
         let cell = loom::cell::Cell::new(2);
         cell.set(3);
         assert_eq!(cell.take(), 3);
         let word = AtomicUsize::new(1);
         assert_eq!(word.compare_exchange_weak(1, 2, SeqCst, SeqCst), Ok(1));
-        assert_eq!((word.compare_and_swap(2, 3, SeqCst), word.unsync_load()), (2, 3));
+        assert_eq!((word.compare_and_swap(2, 3, SeqCst), word.into_inner()), (2, 3));
         // Pointers that are no addresses of anything.
         let wild = std::ptr::without_provenance_mut::<u8>(usize::MAX);
         assert_eq!(AtomicPtr::new(wild).load(SeqCst), wild);
         let shared = Arc::from_std(std::sync::Arc::new(4));
         assert_eq!(Arc::strong_count(&shared), 1);
-        let raw = Arc::into_raw(shared);
-        Arc::increment_strong_count(raw);
-        Arc::decrement_strong_count(raw);
-        assert_eq!(Arc::as_ptr(&Arc::from_raw(raw)), raw);
+        assert!(!Arc::as_ptr(&shared).is_null());
+        let weak = Arc::downgrade(&shared);
+        assert!(weak.upgrade().is_some_and(|shared| *shared == 4) && weak.ptr_eq(&weak));
+        assert_eq!(Arc::into_inner(shared), Some(4));
+        assert!(weak.upgrade().is_none() && Weak::<u8>::new().upgrade().is_none());
+        assert_eq!(*Arc::pin(5), 5);
         let lock = Mutex::new(5);
         let guard = lock.lock().unwrap();
         assert!(lock.try_lock().is_err());
@@ -257,16 +266,42 @@ fn looms_names() {
         let builder = loom::thread::Builder::new().name("\0".to_owned()).stack_size(0);
         builder.spawn(|| ()).unwrap().join().unwrap();
         let (told, pair) = (Condvar::new(), Mutex::new(()));
-        // Nobody else is there: the time does not pass, and the model would wait for ever.
-        if *lock.lock().unwrap() == 0 {
-            let (_guard, ended) =
-                told.wait_timeout(pair.lock().unwrap(), std::time::Duration::ZERO).unwrap();
-            assert!(!ended.timed_out());
-        }
+        // Nobody else is there: the time is over in the end.
+        let (guard, ended) = told.wait_timeout(pair.lock().unwrap(), Duration::ZERO).unwrap();
+        assert!(ended.timed_out());
+        let (_guard, ended) = told.wait_timeout_while(guard, Duration::MAX, |()| true).unwrap();
+        assert!(ended.timed_out());
+        let (sender, receiver) = mpsc::channel::<u8>();
+        assert!(receiver.recv_timeout(Duration::ZERO).is_err());
+        drop(sender);
+        assert!(receiver.recv_timeout(Duration::ZERO).is_err());
+        assert!(Barrier::new(0).wait().is_leader() && Barrier::new(1).wait().is_leader());
+        loom::thread::park_timeout(Duration::ZERO);
+        loom::thread::sleep(Duration::MAX);
+        assert_eq!(loom::thread::scope(|scope| scope.spawn(|| 6).join().unwrap()), 6);
+        assert!(!lock.is_poisoned() && !both.is_poisoned());
+        lock.clear_poison();
+        both.clear_poison();
+        let waker = loom::future::AtomicWaker::new();
+        waker.register_by_ref(std::task::Waker::noop());
+        assert!(waker.take_waker().is_some() && waker.take_waker().is_none());
+        waker.register(std::task::Waker::noop().clone());
+        waker.wake();
+        assert_eq!(loom::future::block_on(std::future::ready(7)), 7);
+        loom::sync::atomic::spin_loop_hint();
     });
-    // An owner that was not given up, or twice taken back.
-    assert!(!panics(|| model(|| drop(Arc::from_raw(std::ptr::null::<u8>())))).is_empty());
-    assert!(!panics(|| model(|| loom::hint::unreachable_unchecked())).is_empty());
+    assert!(panics(|| model(|| _ = Arc::into_raw(Arc::new(1)))).contains("an Arc made at"));
+    assert_eq!("c11".parse(), Ok(loom::Machine::c11()));
+    for text in ["c11", "tso", "tso3", "sc"] {
+        assert!(!text.parse::<loom::Machine>().unwrap().to_string().is_empty());
+    }
+    assert!("tso-1".parse::<loom::Machine>().is_err());
+    model(|| {
+        loom::stop_exploring();
+        loom::explore();
+        loom::skip_branch();
+    });
+    loom::c11::model::Builder::new().check_and_tell(|| (), |covered| assert!(!covered.is_empty()));
     let mut builder = BuilderOn::new();
     builder.checkpoint_file("/dev/null/nothing").max_permutations = Some(0);
     builder.check(|| ());

@@ -1,15 +1,19 @@
 //! A condition variable: a queue of waiting threads, whose order is that of steps on one word.
+//!
+//! It orders nothing beyond the queue: what a waiter may rely on it learns through the lock.
 
 use std::collections::VecDeque;
-use std::sync::{Arc as StdArc, LockResult, Mutex as StdMutex};
+use std::sync::{Arc as StdArc, LockResult, Mutex as StdMutex, PoisonError};
 use std::time::Duration;
 
+use super::super::execution;
 use super::mutex::MutexGuard;
-use crate::machine::Change;
-use crate::raw::Raw;
+use crate::machine::{Access, Change, Choice};
+use crate::raw::{self, Raw};
 
-/// As [`std::sync::Condvar`], but without spurious wake-ups, and the thread that has waited longest
-/// is notified first. So a program that wrongly relies on either is not refuted here.
+/// As [`std::sync::Condvar`]: a wait may end without a notification, as often as the model's
+/// [builder](crate::loom::model::BuilderOn::spurious_wakeups) says, and
+/// [`notify_one`](Self::notify_one) wakes any of those that wait.
 #[derive(Debug)]
 pub struct Condvar {
     /// Each wait and each notification changes this word, so their order is a choice.
@@ -25,24 +29,45 @@ impl Condvar {
         Condvar { order: Raw::new(0), queue: StdMutex::default() }
     }
 
+    /// The next thread that waits or notifies is this one.
+    #[track_caller]
+    fn takes_its_turn(&self) {
+        self.order.newest(Change::Add(1), Access::RELAXED);
+    }
+
+    fn queued<R>(&self, act: impl FnOnce(&mut VecDeque<StdArc<Raw>>) -> R) -> R {
+        act(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Comes into the queue.
+    #[track_caller]
+    fn enters(&self) -> StdArc<Raw> {
+        let word = StdArc::new(Raw::common(1));
+        self.takes_its_turn();
+        self.queued(|queue| queue.push_back(StdArc::clone(&word)));
+        word
+    }
+
     /// Lets the lock go, waits until notified, and takes the lock again.
     ///
     /// # Errors
     ///
-    /// None: the lock is never poisoned.
+    /// As [`Mutex::lock`](super::Mutex::lock).
     ///
     /// # Panics
     ///
     /// Outside of a model.
     #[track_caller]
-    pub fn wait<'a, T>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
-        let word = StdArc::new(Raw::new(1));
-        // In the queue before the lock is free: no notification is lost.
-        self.order.add(1);
-        self.queue.lock().expect("nobody panics with it").push_back(StdArc::clone(&word));
+    pub fn wait<'a, T: ?Sized>(&self, guard: MutexGuard<'a, T>) -> LockResult<MutexGuard<'a, T>> {
         let mutex = guard.mutex();
+        if execution::wakes_spuriously() {
+            drop(guard);
+            return mutex.lock();
+        }
+        // In the queue before the lock is free: no notification is lost.
+        let word = self.enters();
         drop(guard);
-        word.wait(0, Change::Or(0));
+        word.wait_as(0, Change::Or(0), Access::RELAXED);
         mutex.lock()
     }
 
@@ -50,13 +75,13 @@ impl Condvar {
     ///
     /// # Errors
     ///
-    /// None: the lock is never poisoned.
+    /// As [`Mutex::lock`](super::Mutex::lock).
     ///
     /// # Panics
     ///
     /// Outside of a model.
     #[track_caller]
-    pub fn wait_while<'a, T>(
+    pub fn wait_while<'a, T: ?Sized>(
         &self,
         mut guard: MutexGuard<'a, T>,
         mut condition: impl FnMut(&mut T) -> bool,
@@ -67,36 +92,81 @@ impl Condvar {
         Ok(guard)
     }
 
-    /// [`wait`](Self::wait): a model has no clock, so the time never passes.
+    /// [`wait`](Self::wait), but the time may be over at any moment: a model has no clock.
     ///
     /// # Errors
     ///
-    /// None: the lock is never poisoned.
+    /// As [`Mutex::lock`](super::Mutex::lock).
     ///
     /// # Panics
     ///
     /// Outside of a model.
     #[track_caller]
-    pub fn wait_timeout<'a, T>(
+    pub fn wait_timeout<'a, T: ?Sized>(
         &self,
         guard: MutexGuard<'a, T>,
         _: Duration,
     ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
-        let guard = self.wait(guard).unwrap_or_else(std::sync::PoisonError::into_inner);
+        let word = self.enters();
+        let mutex = guard.mutex();
+        drop(guard);
+        if word.load_as(Access::RELAXED) == 1 {
+            raw::pause();
+        }
+        // From here on nobody notifies it, and whoever has, has.
+        self.takes_its_turn();
+        let left = self.queued(|queue| {
+            let at = queue.iter().position(|other| StdArc::ptr_eq(other, &word));
+            at.and_then(|at| queue.remove(at))
+        });
+        let over = WaitTimeoutResult(left.is_some());
+        match mutex.lock() {
+            Ok(guard) => Ok((guard, over)),
+            Err(poisoned) => Err(PoisonError::new((poisoned.into_inner(), over))),
+        }
+    }
+
+    /// [`wait_timeout`](Self::wait_timeout)s while `condition` holds and the time is not over.
+    ///
+    /// # Errors
+    ///
+    /// As [`Mutex::lock`](super::Mutex::lock).
+    ///
+    /// # Panics
+    ///
+    /// Outside of a model.
+    #[track_caller]
+    pub fn wait_timeout_while<'a, T: ?Sized>(
+        &self,
+        mut guard: MutexGuard<'a, T>,
+        time: Duration,
+        mut condition: impl FnMut(&mut T) -> bool,
+    ) -> LockResult<(MutexGuard<'a, T>, WaitTimeoutResult)> {
+        let mut over = WaitTimeoutResult(false);
+        while condition(&mut guard) {
+            if over.timed_out() {
+                return Ok((guard, over));
+            }
+            (guard, over) = self.wait_timeout(guard, time)?;
+        }
         Ok((guard, WaitTimeoutResult(false)))
     }
 
-    /// Wakes the thread that has waited longest, if any.
+    /// Wakes one of those that wait, if anybody does: any, or the one that has waited longest, as the
+    /// model's [builder](crate::loom::model::BuilderOn::notify_any) says.
     ///
     /// # Panics
     ///
     /// Outside of a model.
     #[track_caller]
     pub fn notify_one(&self) {
-        self.order.add(1);
-        let first = self.queue.lock().expect("nobody panics with it").pop_front();
-        if let Some(word) = first {
-            word.store(0);
+        self.takes_its_turn();
+        let any = execution::with(|execution| execution.settings.any_waiter);
+        let waiting = self.queued(|queue| queue.len());
+        let choice = Choice::Waiter(waiting as u8);
+        let chosen = if any && waiting > 1 { raw::choose(choice) } else { 0 };
+        if let Some(word) = self.queued(|queue| queue.remove(chosen)) {
+            word.store_as(0, Access::RELAXED);
         }
     }
 
@@ -107,10 +177,9 @@ impl Condvar {
     /// Outside of a model.
     #[track_caller]
     pub fn notify_all(&self) {
-        self.order.add(1);
-        let all = std::mem::take(&mut *self.queue.lock().expect("nobody panics with it"));
-        for word in all {
-            word.store(0);
+        self.takes_its_turn();
+        for word in self.queued(std::mem::take) {
+            word.store_as(0, Access::RELAXED);
         }
     }
 }
@@ -122,13 +191,13 @@ impl Default for Condvar {
     }
 }
 
-/// Whether the time had passed: it never does in a model.
+/// Whether the time was over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WaitTimeoutResult(bool);
 
 impl WaitTimeoutResult {
-    /// `false`.
-    pub fn timed_out(self) -> bool {
+    /// Whether it was.
+    pub fn timed_out(&self) -> bool {
         self.0
     }
 }

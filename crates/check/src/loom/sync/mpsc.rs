@@ -1,12 +1,14 @@
 //! A channel without a bound.
 
 use std::collections::VecDeque;
-use std::sync::Mutex as StdMutex;
-pub use std::sync::mpsc::{RecvError, SendError, TryRecvError};
+use std::sync::{Mutex as StdMutex, MutexGuard as StdGuard, PoisonError};
+use std::time::Duration;
+
+pub use std::sync::mpsc::{RecvError, RecvTimeoutError, SendError, TryRecvError};
 
 use super::Arc;
-use crate::machine::{Change, Function};
-use crate::raw::Raw;
+use crate::machine::{Access, Change, Function};
+use crate::raw::{self, Raw};
 
 /// The word holds this less the messages that wait: with none, and only then, this bit is set.
 const EMPTY_BIT: u8 = 32;
@@ -22,6 +24,12 @@ struct Channel<T> {
     /// 1 once the receiver is gone.
     closed: Raw,
     queue: StdMutex<VecDeque<T>>,
+}
+
+impl<T> Channel<T> {
+    fn queued(&self) -> StdGuard<'_, VecDeque<T>> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 /// A channel's two ends.
@@ -54,11 +62,11 @@ impl<T> Sender<T> {
     /// Outside of a model.
     #[track_caller]
     pub fn send(&self, message: T) -> Result<(), SendError<T>> {
-        if self.channel.closed.load() == 1 {
+        if self.channel.closed.load_as(Access::ACQUIRE) == 1 {
             return Err(SendError(message));
         }
-        self.channel.room.add(u64::MAX);
-        self.channel.queue.lock().expect("nobody panics with it").push_back(message);
+        self.channel.room.newest(Change::Add(u64::MAX), Access::RELEASE);
+        self.channel.queued().push_back(message);
         Ok(())
     }
 }
@@ -66,7 +74,7 @@ impl<T> Sender<T> {
 impl<T> Clone for Sender<T> {
     #[track_caller]
     fn clone(&self) -> Self {
-        self.channel.senders.add(1);
+        self.channel.senders.newest(Change::Add(1), Access::RELAXED);
         Sender { channel: self.channel.clone() }
     }
 }
@@ -74,9 +82,10 @@ impl<T> Clone for Sender<T> {
 impl<T> Drop for Sender<T> {
     #[track_caller]
     fn drop(&mut self) {
-        if self.channel.senders.add(u64::MAX) == 1 {
-            // The last sender is gone: a waiting receiver returns.
-            self.channel.room.add(CLOSED.wrapping_sub(EMPTY));
+        if self.channel.senders.newest(Change::Add(u64::MAX), Access::STRONG) == 1 {
+            // Nobody sends any more: whoever waits is let go.
+            let close = Change::Add(CLOSED.wrapping_sub(EMPTY));
+            self.channel.room.newest(close, Access::RELEASE);
         }
     }
 }
@@ -99,8 +108,28 @@ impl<T> Receiver<T> {
     /// Outside of a model.
     #[track_caller]
     pub fn recv(&self) -> Result<T, RecvError> {
-        self.channel.room.wait(EMPTY_BIT, take());
+        self.channel.room.wait_as(EMPTY_BIT, take(), Access::ACQUIRE);
         self.first().ok_or(RecvError)
+    }
+
+    /// Waits for a message, but the time may be over at any moment: a model has no clock.
+    ///
+    /// # Errors
+    ///
+    /// If there is none; whether one can still come.
+    ///
+    /// # Panics
+    ///
+    /// Outside of a model.
+    #[track_caller]
+    pub fn recv_timeout(&self, _: Duration) -> Result<T, RecvTimeoutError> {
+        if self.channel.room.load_as(Access::RELAXED) == EMPTY {
+            raw::pause();
+        }
+        self.try_recv().map_err(|error| match error {
+            TryRecvError::Empty => RecvTimeoutError::Timeout,
+            TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+        })
     }
 
     /// A message, if one is there.
@@ -114,7 +143,7 @@ impl<T> Receiver<T> {
     /// Outside of a model.
     #[track_caller]
     pub fn try_recv(&self) -> Result<T, TryRecvError> {
-        let old = self.channel.room.change(take());
+        let old = self.channel.room.newest(take(), Access::ACQUIRE);
         if old == EMPTY {
             return Err(TryRecvError::Empty);
         }
@@ -122,7 +151,7 @@ impl<T> Receiver<T> {
     }
 
     fn first(&self) -> Option<T> {
-        self.channel.queue.lock().expect("nobody panics with it").pop_front()
+        self.channel.queued().pop_front()
     }
 }
 
@@ -135,8 +164,8 @@ fn take() -> Change {
 impl<T> Drop for Receiver<T> {
     #[track_caller]
     fn drop(&mut self) {
-        self.channel.closed.change(Change::Swap(1));
-        let left = std::mem::take(&mut *self.channel.queue.lock().expect("nobody panics with it"));
+        self.channel.closed.newest(Change::Swap(1), Access::STRONG);
+        let left = std::mem::take(&mut *self.channel.queued());
         drop(left);
     }
 }

@@ -6,13 +6,13 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{
-    LockResult, Mutex as StdMutex, MutexGuard as StdGuard, TryLockError, TryLockResult,
+    LockResult, Mutex as StdMutex, MutexGuard as StdGuard, PoisonError, TryLockError, TryLockResult,
 };
 
-use crate::machine::Change;
+use crate::machine::{Access, Change};
 use crate::raw::Raw;
 
-/// As [`std::sync::Mutex`]. It is never poisoned: a panic ends the execution.
+/// As [`std::sync::Mutex`]. It is poisoned by a panic that is caught; any other ends the execution.
 #[derive(Debug)]
 pub struct Mutex<T: ?Sized> {
     /// 1 while somebody has it.
@@ -31,9 +31,9 @@ impl<T> Mutex<T> {
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     pub fn into_inner(self) -> LockResult<T> {
-        Ok(self.value.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        self.value.into_inner()
     }
 }
 
@@ -42,42 +42,56 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     #[track_caller]
     pub fn lock(&self) -> LockResult<MutexGuard<'_, T>> {
-        self.taken.wait(0, Change::Swap(1));
-        Ok(self.guard())
+        self.taken.wait_as(0, Change::Swap(1), Access::ACQUIRE);
+        self.guard()
     }
 
     /// Takes it if nobody has it.
     ///
     /// # Errors
     ///
-    /// [`TryLockError::WouldBlock`] if somebody has.
+    /// [`TryLockError::WouldBlock`] if somebody has; if it is poisoned.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        match self.taken.compare_exchange(0, 1) {
-            Ok(_) => Ok(self.guard()),
-            Err(_) => Err(TryLockError::WouldBlock),
+        // It fails only while somebody has it, and who fails knows no more than that.
+        let access = Access { fails_acquiring: false, ..Access::ACQUIRE };
+        match self.taken.newest(Change::CompareExchange(0, 1), access) {
+            0 => Ok(self.guard()?),
+            _ => Err(TryLockError::WouldBlock),
         }
     }
 
-    fn guard(&self) -> MutexGuard<'_, T> {
-        let value = match self.value.try_lock() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+    fn guard(&self) -> LockResult<MutexGuard<'_, T>> {
+        match self.value.try_lock() {
+            Ok(value) => Ok(MutexGuard { value: Some(value), mutex: self }),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                let value = Some(poisoned.into_inner());
+                Err(PoisonError::new(MutexGuard { value, mutex: self }))
+            }
             Err(TryLockError::WouldBlock) => unreachable!("its word says that it is free"),
-        };
-        MutexGuard { value: Some(value), mutex: self }
+        }
+    }
+
+    /// Whether it is poisoned.
+    pub fn is_poisoned(&self) -> bool {
+        self.value.is_poisoned()
+    }
+
+    /// It is poisoned no more.
+    pub fn clear_poison(&self) {
+        self.value.clear_poison();
     }
 
     /// Returns the value of a mutex that is not shared.
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        Ok(self.value.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner))
+        self.value.get_mut()
     }
 }
 
@@ -112,7 +126,7 @@ impl<T: ?Sized> Drop for MutexGuard<'_, T> {
     fn drop(&mut self) {
         // The real lock first: another thread may come between this step and the next.
         self.value = None;
-        self.mutex.taken.store(0);
+        self.mutex.taken.store_as(0, Access::RELEASE);
     }
 }
 

@@ -1,6 +1,10 @@
 //! A notification that is kept until somebody waits for it.
 
-use crate::machine::Change;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use super::super::execution;
+use crate::engine;
+use crate::machine::{Access, Change};
 use crate::raw::Raw;
 
 /// A word that [`notify`](Self::notify) clears and [`wait`](Self::wait) waits for.
@@ -8,26 +12,43 @@ use crate::raw::Raw;
 pub struct Notify {
     /// 1 while nothing is notified.
     silent: Raw,
+    waits: AtomicBool,
 }
 
 impl Notify {
     /// One that has not been notified.
     #[track_caller]
     pub fn new() -> Self {
-        Notify { silent: Raw::new(1) }
+        Notify { silent: Raw::new(1), waits: AtomicBool::new(false) }
     }
 
     /// Lets the next [`wait`](Self::wait) return, the one under way if there is one. Notifying
     /// twice is notifying once.
     #[track_caller]
     pub fn notify(&self) {
-        self.silent.store(0);
+        if engine::is_weak() {
+            self.silent.newest(Change::Swap(0), Access::RELEASE);
+        } else {
+            self.silent.store(0);
+        }
     }
 
-    /// Waits for a notification, and takes it.
+    /// Waits for a notification, and takes it. It may also return without one, as often as the model's
+    /// [builder](crate::loom::model::BuilderOn::spurious_wakeups) says.
+    ///
+    /// # Panics
+    ///
+    /// If another thread waits.
     #[track_caller]
     pub fn wait(&self) {
-        self.silent.wait(0, Change::Or(1));
+        if execution::wakes_spuriously() {
+            return;
+        }
+        // Relaxed, both: the threads of a model share one thread of the system.
+        let another = self.waits.swap(true, Ordering::Relaxed);
+        assert!(!another, "only a single thread may wait on `Notify`");
+        self.silent.wait_as(0, Change::Or(1), Access::ACQUIRE);
+        self.waits.store(false, Ordering::Relaxed);
     }
 }
 

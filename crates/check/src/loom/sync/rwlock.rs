@@ -4,18 +4,19 @@
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::sync::{
-    LockResult, RwLock as StdRwLock, RwLockReadGuard as StdRead, RwLockWriteGuard as StdWrite,
-    TryLockError, TryLockResult,
+    LockResult, PoisonError, RwLock as StdRwLock, RwLockReadGuard as StdRead,
+    RwLockWriteGuard as StdWrite, TryLockError, TryLockResult,
 };
 
-use crate::machine::{Change, Function};
+use crate::machine::{Access, Change, Function};
 use crate::raw::Raw;
 
 /// Above every count of readers.
 const WRITER_BIT: u8 = 32;
 const WRITER: u64 = 1 << WRITER_BIT;
 
-/// As [`std::sync::RwLock`]. It is never poisoned: a panic ends the execution.
+/// As [`std::sync::RwLock`]. It is poisoned by a writer's panic that is caught; any
+/// other ends the execution.
 #[derive(Debug)]
 pub struct RwLock<T: ?Sized> {
     state: Raw,
@@ -33,9 +34,9 @@ impl<T> RwLock<T> {
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     pub fn into_inner(self) -> LockResult<T> {
-        Ok(self.value.into_inner().unwrap_or_else(std::sync::PoisonError::into_inner))
+        self.value.into_inner()
     }
 }
 
@@ -44,11 +45,11 @@ impl<T: ?Sized> RwLock<T> {
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     #[track_caller]
     pub fn read(&self) -> LockResult<RwLockReadGuard<'_, T>> {
-        self.state.wait(WRITER_BIT, Change::Add(1));
-        Ok(self.reader())
+        self.state.wait_as(WRITER_BIT, Change::Add(1), Access::ACQUIRE);
+        self.reader()
     }
 
     /// Takes it for reading if no writer has it.
@@ -59,21 +60,21 @@ impl<T: ?Sized> RwLock<T> {
     #[track_caller]
     pub fn try_read(&self) -> TryLockResult<RwLockReadGuard<'_, T>> {
         let enter = Function(|state, one| if state >= WRITER { state } else { state + one });
-        if self.state.change(Change::Apply(enter, 1)) >= WRITER {
+        if self.state.newest(Change::Apply(enter, 1), Access::ACQUIRE) >= WRITER {
             return Err(TryLockError::WouldBlock);
         }
-        Ok(self.reader())
+        Ok(self.reader()?)
     }
 
     /// Waits until nobody has it, and takes it.
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     #[track_caller]
     pub fn write(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
-        self.state.wait(0, Change::Swap(WRITER));
-        Ok(self.writer())
+        self.state.wait_as(0, Change::Swap(WRITER), Access::ACQUIRE);
+        self.writer()
     }
 
     /// Takes it if nobody has it.
@@ -83,37 +84,52 @@ impl<T: ?Sized> RwLock<T> {
     /// [`TryLockError::WouldBlock`] if somebody has.
     #[track_caller]
     pub fn try_write(&self) -> TryLockResult<RwLockWriteGuard<'_, T>> {
-        match self.state.compare_exchange(0, WRITER) {
-            Ok(_) => Ok(self.writer()),
-            Err(_) => Err(TryLockError::WouldBlock),
+        let access = Access { fails_acquiring: false, ..Access::ACQUIRE };
+        match self.state.newest(Change::CompareExchange(0, WRITER), access) {
+            0 => Ok(self.writer()?),
+            _ => Err(TryLockError::WouldBlock),
         }
     }
 
-    fn reader(&self) -> RwLockReadGuard<'_, T> {
-        let value = match self.value.try_read() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+    fn reader(&self) -> LockResult<RwLockReadGuard<'_, T>> {
+        let guard = |value| RwLockReadGuard { value: Some(value), state: &self.state };
+        match self.value.try_read() {
+            Ok(value) => Ok(guard(value)),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                Err(PoisonError::new(guard(poisoned.into_inner())))
+            }
             Err(TryLockError::WouldBlock) => unreachable!("its word says that no writer has it"),
-        };
-        RwLockReadGuard { value: Some(value), state: &self.state }
+        }
     }
 
-    fn writer(&self) -> RwLockWriteGuard<'_, T> {
-        let value = match self.value.try_write() {
-            Ok(value) => value,
-            Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
+    fn writer(&self) -> LockResult<RwLockWriteGuard<'_, T>> {
+        let guard = |value| RwLockWriteGuard { value: Some(value), state: &self.state };
+        match self.value.try_write() {
+            Ok(value) => Ok(guard(value)),
+            Err(TryLockError::Poisoned(poisoned)) => {
+                Err(PoisonError::new(guard(poisoned.into_inner())))
+            }
             Err(TryLockError::WouldBlock) => unreachable!("its word says that nobody has it"),
-        };
-        RwLockWriteGuard { value: Some(value), state: &self.state }
+        }
+    }
+
+    /// Whether it is poisoned.
+    pub fn is_poisoned(&self) -> bool {
+        self.value.is_poisoned()
+    }
+
+    /// It is poisoned no more.
+    pub fn clear_poison(&self) {
+        self.value.clear_poison();
     }
 
     /// Returns the value of a lock that is not shared.
     ///
     /// # Errors
     ///
-    /// None: it is never poisoned.
+    /// If it is poisoned.
     pub fn get_mut(&mut self) -> LockResult<&mut T> {
-        Ok(self.value.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner))
+        self.value.get_mut()
     }
 }
 
@@ -141,7 +157,7 @@ impl<T: ?Sized> Drop for RwLockReadGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         self.value = None;
-        self.state.add(u64::MAX);
+        self.state.newest(Change::Add(u64::MAX), Access::RELEASE);
     }
 }
 
@@ -169,7 +185,7 @@ impl<T: ?Sized> Drop for RwLockWriteGuard<'_, T> {
     #[track_caller]
     fn drop(&mut self) {
         self.value = None;
-        self.state.store(0);
+        self.state.store_as(0, Access::RELEASE);
     }
 }
 

@@ -60,11 +60,18 @@
 //! that reads the same and learns nothing leads back to the state before it, so the execution ends
 //! there ([`Machine::fruitless`]): the search has others in which the thread has waited on. It may
 //! give up at any moment at which it could read the same again.
+//!
+//! A thread whose rounds write is in another state after each of them. Having read the same in
+//! [`MOST_OLD`] rounds after which there was something newer, it reads the newest: an older store is
+//! not seen for ever. The search then says that it was not complete.
 
 use super::parts::FENCES;
 use super::{Access, Change, Clock, Footprint, Kind, Loc, Look, MAX_THREADS, Machine, Op, mix};
 
 mod state;
+
+/// So many rounds in a row a thread that waits, and whose rounds write, reads the same old messages.
+const MOST_OLD: u32 = 4;
 
 /// A place in the modification order of each word, by the word's number; places that are not there
 /// are 0.
@@ -108,6 +115,11 @@ fn join_clocks(mine: &mut Clock, theirs: &Clock) {
     }
 }
 
+/// Whether one clock has heard of something that the other has not.
+fn ahead(one: &Clock, other: &Clock) -> bool {
+    one.iter().zip(other).any(|(one, other)| one > other)
+}
+
 /// What who acquires it knows from then on.
 #[derive(Clone, Debug, Default)]
 struct View {
@@ -127,6 +139,8 @@ impl View {
 struct Message {
     value: u64,
     view: View,
+    /// The fingerprint of what its writer had done, and of what that of a release sequence had.
+    past: u64,
     /// A read-modify-write has read it and stands right behind it.
     claimed: bool,
 }
@@ -137,6 +151,8 @@ struct Word {
     messages: Vec<Message>,
     /// The thread that made it, and its time then.
     made: Option<(usize, u16)>,
+    /// It is a count of owners, whose one message stands for all.
+    counted: bool,
 }
 
 /// What a thread knows, beside its clock.
@@ -147,11 +163,11 @@ struct Knowledge {
     read: View,
     /// What relaxed stores publish: all that the last fence knew.
     fenced: View,
-    /// How often the pending step has been shifted to another message.
-    shifted: usize,
     /// The fingerprint of the round before the last pause, if the thread went on there because
     /// there was something new.
     round: u64,
+    /// The fingerprint of what that round read, and how many in a row have read the same.
+    same: (u64, u32),
 }
 
 /// The memory of one execution.
@@ -164,8 +180,6 @@ pub(crate) struct Weak {
     /// What the last fence of all knew, and where the last sequentially consistent access of each
     /// word stands.
     fences: Places,
-    /// The thread that is choosing the message of its pending step.
-    choosing: Option<usize>,
     fruitless: bool,
     /// A use of a word of whose making the user has not heard.
     pub(crate) race: Option<(Loc, usize)>,
@@ -180,7 +194,6 @@ impl Weak {
             words: Vec::new(),
             threads: Vec::new(),
             fences: Places::default(),
-            choosing: None,
             fruitless: false,
             race: None,
             newer: 0,
@@ -197,14 +210,20 @@ impl Weak {
 
     pub(super) fn add_word(&mut self, loc: Loc, value: u64, made: Option<(usize, u16)>) {
         self.numbers[loc as usize] = self.words.len() as u16;
-        let first = Message { value, view: View::default(), claimed: false };
-        self.words.push(Word { loc, messages: vec![first], made });
+        let first = Message { value, view: View::default(), past: 0, claimed: false };
+        self.words.push(Word { loc, messages: vec![first], made, counted: false });
     }
 
     /// Thread `index` takes in what thread `other` knows.
     pub(super) fn learn(&mut self, index: usize, other: usize) {
         let known = self.threads[other].places.clone();
         self.threads[index].places.join(&known);
+    }
+
+    /// A word may be used without having heard of its making.
+    pub(super) fn is_common(&mut self, loc: Loc) {
+        let word = self.word(loc);
+        self.words[word].made = None;
     }
 
     fn word(&self, loc: Loc) -> usize {
@@ -219,8 +238,8 @@ impl Weak {
     }
 
     /// The place of the message that a thread's pending load or read-modify-write reads.
-    fn read_place(&self, index: usize, loc: Loc) -> usize {
-        self.threads[index].places.at(self.word(loc)) + self.threads[index].shifted
+    fn read_place(&self, index: usize, loc: Loc, shifted: usize) -> usize {
+        self.threads[index].places.at(self.word(loc)) + shifted
     }
 
     /// The first place at which a sequentially consistent access of a word may stand; any, if it is
@@ -262,6 +281,11 @@ impl Weak {
 }
 
 impl Machine {
+    /// The place of the message that a thread's pending step reads.
+    fn read_place(&self, weak: &Weak, index: usize, loc: Loc) -> usize {
+        weak.read_place(index, loc, self.threads[index].shifted)
+    }
+
     fn weakly(&mut self) -> &mut Weak {
         self.weak.as_mut().expect("asked only where the memory is weak")
     }
@@ -276,12 +300,6 @@ impl Machine {
         }
     }
 
-    /// The thread that has begun to choose a message, and must go on.
-    #[inline]
-    pub(crate) fn choosing(&self) -> Option<usize> {
-        self.weak.as_ref()?.choosing
-    }
-
     /// Whether the thread that has come to its pause last has read nothing new.
     #[inline]
     pub(crate) fn fruitless(&self) -> bool {
@@ -292,9 +310,11 @@ impl Machine {
     pub(super) fn enabled_weakly(&self, weak: &Weak, index: usize) -> bool {
         let in_order = self.is_in_order(index);
         match self.threads[index].pending {
-            Op::Load(loc) => weak.read_place(index, loc) >= weak.first_in_order(in_order, loc),
+            Op::Load(loc) => {
+                self.read_place(weak, index, loc) >= weak.first_in_order(in_order, loc)
+            }
             Op::Change(loc, _) => {
-                let (word, place) = (weak.word(loc), weak.read_place(index, loc));
+                let (word, place) = (weak.word(loc), self.read_place(weak, index, loc));
                 let message = &weak.words[word].messages[place];
                 place >= weak.first_in_order(in_order, loc)
                     && (!message.claimed || self.changes_nothing(index))
@@ -311,7 +331,7 @@ impl Machine {
         match self.threads[index].pending {
             Op::Change(loc, change) => {
                 let word = weak.word(loc);
-                let message = &weak.words[word].messages[weak.read_place(index, loc)];
+                let message = &weak.words[word].messages[self.read_place(weak, index, loc)];
                 change.of(message.value).is_none()
             }
             _ => false,
@@ -368,25 +388,28 @@ impl Machine {
     /// Whether the pending step may be taken with another message yet: a newer one to read, or an
     /// older one to stand before.
     pub(crate) fn can_shift(&self, index: usize) -> bool {
+        let thread = &self.threads[index];
+        if let Op::Choose(choice) = thread.pending {
+            return thread.shifted + 1 < choice.count();
+        }
         let Some(weak) = &self.weak else { return false };
-        match self.threads[index].pending {
+        match thread.pending {
             Op::Load(loc) | Op::Change(loc, _) => {
                 let word = weak.word(loc);
-                weak.read_place(index, loc) + 1 < weak.words[word].messages.len()
+                self.read_place(weak, index, loc) + 1 < weak.words[word].messages.len()
             }
             Op::Store(loc, _) => {
                 let in_order = self.is_in_order(index);
                 let mut places = weak.store_places(index, loc, in_order);
-                places.nth(weak.threads[index].shifted + 1).is_some()
+                places.nth(thread.shifted + 1).is_some()
             }
             _ => false,
         }
     }
 
     pub(crate) fn shift(&mut self, index: usize) {
-        let weak = self.weakly();
-        weak.threads[index].shifted += 1;
-        weak.choosing = Some(index);
+        self.threads[index].shifted += 1;
+        self.choosing = Some(index);
     }
 
     /// Whether a process-wide barrier has not reached a thread yet.
@@ -412,14 +435,15 @@ impl Machine {
         let result = match op {
             Op::Load(loc) => {
                 self.use_weakly(index, loc, false);
-                let place = self.weakly().read_place(index, loc);
+                let shifted = self.threads[index].shifted;
+                let place = self.weakly().read_place(index, loc, shifted);
                 let acquires = self.threads[index].access.acquires;
                 self.read(index, loc, place, acquires)
             }
             Op::Store(loc, value) => {
                 self.use_weakly(index, loc, true);
+                let shifted = self.threads[index].shifted;
                 let weak = self.weakly();
-                let shifted = weak.threads[index].shifted;
                 let mut places = weak.store_places(index, loc, in_order);
                 let place = places.nth(shifted).expect("it was possible");
                 drop(places);
@@ -428,7 +452,8 @@ impl Machine {
             }
             Op::Change(loc, change) => {
                 self.use_weakly(index, loc, true);
-                let place = self.weakly().read_place(index, loc);
+                let shifted = self.threads[index].shifted;
+                let place = self.weakly().read_place(index, loc, shifted);
                 self.change(index, loc, place, change)
             }
             Op::Await(loc, _, change) => {
@@ -439,6 +464,10 @@ impl Machine {
             }
             Op::Full | Op::HeavyFinish => {
                 self.fence(index);
+                0
+            }
+            Op::Fence => {
+                self.half_fence(index);
                 0
             }
             Op::HeavyStart(reaches) => {
@@ -460,8 +489,8 @@ impl Machine {
                 weak.fences.raise(word, place);
             }
         }
-        weak.threads[index].shifted = 0;
-        weak.choosing = None;
+        self.threads[index].shifted = 0;
+        self.choosing = None;
         Some(result)
     }
 
@@ -479,9 +508,13 @@ impl Machine {
     }
 
     fn read(&mut self, index: usize, loc: Loc, place: usize, acquires: bool) -> u64 {
+        let whole_past = self.whole_past;
         let Machine { weak: Some(weak), threads, .. } = self else { return 0 };
         let (word, thread) = (weak.word(loc), &mut threads[index]);
         let message = &weak.words[word].messages[place];
+        if whole_past && ahead(&message.view.clock, &thread.clock) {
+            thread.hash = mix(thread.hash, message.past);
+        }
         let knowledge = &mut weak.threads[index];
         knowledge.places.raise(word, place);
         if acquires {
@@ -509,19 +542,27 @@ impl Machine {
         let message = &mut weak.words[word].messages[place];
         message.claimed = true;
         // The release sequence goes on.
-        let sequence = message.view.clone();
+        let sequence = (message.view.clone(), message.past);
         self.append(index, loc, place + 1, new, Some(sequence));
         old
     }
 
     /// Adds a message. `sequence` is what a read-modify-write has read.
-    fn append(&mut self, index: usize, loc: Loc, place: usize, value: u64, sequence: Option<View>) {
+    fn append(
+        &mut self,
+        index: usize,
+        loc: Loc,
+        place: usize,
+        value: u64,
+        sequence: Option<(View, u64)>,
+    ) {
         let releases = self.threads[index].access.releases;
+        let mut past = self.threads[index].hash;
         let clock = self.threads[index].clock;
         let weak = self.weakly();
         let word = weak.word(loc);
         let last = place == weak.words[word].messages.len();
-        weak.insert(word, place, Message { value, view: View::default(), claimed: false });
+        weak.insert(word, place, Message { value, view: View::default(), past, claimed: false });
         let knowledge = &mut weak.threads[index];
         knowledge.places.raise(word, place);
         let mut view = if releases {
@@ -529,18 +570,69 @@ impl Machine {
         } else {
             knowledge.fenced.clone()
         };
-        if let Some(mut sequence) = sequence {
+        if let Some((mut sequence, before)) = sequence {
+            past = mix(past, before);
             sequence.places.make_room(word, place);
             view.join(&sequence);
         }
         view.places.raise(word, place);
-        weak.words[word].messages[place].view = view;
+        let message = &mut weak.words[word].messages[place];
+        message.view = view;
+        message.past = past;
         if releases {
             // What the thread does from here on this message does not publish.
             self.threads[index].clock[index] += 1;
         }
         if last {
             self.write(loc, value);
+        }
+    }
+
+    /// A step on a count of owners that has become `count`.
+    pub(super) fn count_weakly(
+        &mut self,
+        index: usize,
+        loc: Loc,
+        count: u64,
+        releases: bool,
+        acquires: bool,
+    ) {
+        let whole_past = self.whole_past;
+        let Machine { weak: Some(weak), threads, .. } = self else { return };
+        let (word, thread) = (weak.word(loc), &mut threads[index]);
+        let Weak { words, threads: knowledge, .. } = weak;
+        let (word, knowledge) = (&mut words[word], &mut knowledge[index]);
+        word.counted = true;
+        let message = &mut word.messages[0];
+        message.value = count;
+        if releases {
+            message.view.join(&View { places: knowledge.places.clone(), clock: thread.clock });
+            // A sum, which is the same in every order.
+            message.past = message.past.wrapping_add(mix(index as u64, thread.hash));
+            thread.clock[index] += 1;
+        }
+        if acquires {
+            if whole_past && ahead(&message.view.clock, &thread.clock) {
+                thread.hash = mix(thread.hash, message.past);
+            }
+            knowledge.places.join(&message.view.places);
+            join_clocks(&mut thread.clock, &message.view.clock);
+        }
+    }
+
+    /// A fence that acquires, releases, or both.
+    fn half_fence(&mut self, index: usize) {
+        let Machine { weak: Some(weak), threads, .. } = self else { return };
+        let (knowledge, thread) = (&mut weak.threads[index], &mut threads[index]);
+        if thread.access.acquires {
+            let read = std::mem::take(&mut knowledge.read);
+            knowledge.places.join(&read.places);
+            join_clocks(&mut thread.clock, &read.clock);
+        }
+        if thread.access.releases {
+            knowledge.fenced = View { places: knowledge.places.clone(), clock: thread.clock };
+            // What the thread does from here on the fence does not publish.
+            thread.clock[index] += 1;
         }
     }
 
@@ -596,7 +688,24 @@ impl Machine {
     pub(super) fn passes_weakly(&mut self, index: usize, woken: bool) {
         if let Some(mut weak) = self.weak.take() {
             let round = if woken { self.round(&weak, index) } else { 0 };
-            weak.threads[index].round = round;
+            let reads = &self.threads[index].reads;
+            let read =
+                reads.iter().fold(1, |hash, look| mix(mix(hash, u64::from(look.loc)), look.value));
+            let knowledge = &mut weak.threads[index];
+            knowledge.round = round;
+            knowledge.same = match knowledge.same {
+                (before, times) if woken && before == read => (read, times + 1),
+                _ => (read, 0),
+            };
+            if knowledge.same.1 == MOST_OLD {
+                // Its rounds write, or they would have led back to an earlier state.
+                self.left_old = true;
+                for look in reads {
+                    let word = weak.word(look.loc);
+                    let last = weak.words[word].messages.len() - 1;
+                    weak.threads[index].places.raise(word, last);
+                }
+            }
             weak.fruitless = false;
             self.weak = Some(weak);
         }

@@ -17,6 +17,9 @@ impl Machine {
             .map(|(number, word)| {
                 let users = self.touched[word.loc as usize].by;
                 // What one thread alone uses, or nobody has stored to, is no more than its value.
+                if word.counted {
+                    return Some(0);
+                }
                 if !users.is_power_of_two() && word.messages.len() > 1 {
                     let users =
                         (0..self.count).filter(|&index| users >> index & 1 == 1 && live(index));
@@ -61,7 +64,7 @@ impl Machine {
                 hash = mix(hash, view(&knowledge.fenced));
                 hash = clock(hash, &self.threads[index].clock);
                 hash = mix(hash, knowledge.round);
-                hash = mix(hash, knowledge.shifted as u64);
+                hash = mix(hash, u64::from(knowledge.same.1));
             }
         }
         hash

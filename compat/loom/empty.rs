@@ -1,0 +1,1 @@
+//! The tests are all there is.
