@@ -1,4 +1,4 @@
-//! Which processors a thread may use, and binding it to one.
+//! The processors that a thread may use, and binding a thread to a processor.
 
 use std::io;
 

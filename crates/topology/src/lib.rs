@@ -1,19 +1,18 @@
-//! Where the processors of this machine stand: cores, caches, nodes, and how far apart they are.
+//! The processors of this machine: their cores, caches and nodes, and how far apart they are.
 //!
-//! Linux tells it in sysfs, in files of a line each; [`Topology::read_from`] reads such a tree,
-//! real or made for a test, and `sysfs.rs` says which file says what. A library could do it: hwloc,
-//! by way of `hwlocality`, knows more systems and more of each. But it is a C library that must be
-//! installed or built with its own tools, and a default build of Poach needs no system package; and
-//! of what it knows, a scheduler that places workers and orders victims needs the few lines that
-//! are read here.
+//! Linux has this information in sysfs, in files of one line each. [`Topology::read_from`] reads
+//! such a tree, real or made for a test; `sysfs.rs` lists the files. The library hwloc, through
+//! `hwlocality`, knows more systems and more of each. But it is a C library that must be installed
+//! or built with its own tools, and a default build of Poach needs no system package. A scheduler
+//! that places workers and orders victims needs only the few lines that are read here.
 //!
-//! The machine is read once in a process: the first time that somebody asks. Which of its
-//! processors may be used is asked again each time, for it can change.
+//! The first call in a process reads the machine. Each call asks again which processors may be
+//! used, because that can change.
 //!
 //! | module | contents |
 //! |---|---|
-//! | `sysfs` | what Linux says of its processors |
-//! | `placement` | which processor each worker is bound to |
+//! | `sysfs` | reads Linux's description of its processors |
+//! | `placement` | the processor of each worker |
 //! | `affinity` | which processors a thread may use, and binding it to one |
 #![doc = include_str!("readme.md")]
 
@@ -105,7 +104,7 @@ pub enum TopologyError {
         /// What it should hold.
         expected: &'static str,
     },
-    /// Which processors this thread may use could not be found out.
+    /// The system did not say which processors this thread may use.
     Affinity(io::Error),
     /// No processor is left that may be used.
     NoProcessor,
@@ -168,7 +167,8 @@ impl Topology {
     pub fn read() -> Result<Topology, TopologyError> {
         static MACHINE: Mutex<Option<Topology>> = Mutex::new(None);
         let allowed = allowed().map_err(TopologyError::Affinity)?;
-        // A forked child does not wait for a thread of its parent that held the lock: it reads again.
+        // A forked child does not wait for a thread of its parent that held the lock: it reads
+        // again.
         let mut known = MACHINE.try_lock().ok();
         if let Some(Some(machine)) = known.as_deref() {
             return machine.restrict(&allowed);
@@ -185,12 +185,11 @@ impl Topology {
         restricted
     }
 
-    /// The online processors of the machine that a tree in the form of Linux's `/sys/devices` tells
-    /// of.
+    /// Reads the online processors from a tree in the form of Linux's `/sys/devices`.
     ///
-    /// A file that is missing is a thing that the system does not know: without node directories
-    /// there is one node, without cache directories a node has one cache, without siblings a
-    /// core has one thread.
+    /// A missing file means that the system does not know. Without node directories there is one
+    /// node. Without cache directories a node has one cache. Without siblings a core has one
+    /// thread.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! Which processor each worker of a pool is bound to.
+//! The processor to which each worker of a pool is bound.
 
 use std::collections::BTreeMap;
 
@@ -31,8 +31,8 @@ impl From<bool> for Placement {
 }
 
 impl Topology {
-    /// The numbers of the processors for so many workers, in their order; `None` if they are not
-    /// bound. If there are more workers than processors, these are dealt out again and again.
+    /// The numbers of the workers' processors, in the order of the workers; `None` if they are not
+    /// bound. If there are more workers than processors, the processors are used in turn again.
     ///
     /// # Errors
     ///

@@ -86,7 +86,7 @@ pub(super) fn read(devices: &Path) -> Result<Topology, TopologyError> {
     Ok(Topology { processors: processors.collect(), nodes: distances(devices, &nodes)? })
 }
 
-/// Those that share the last-level cache, if it is told.
+/// The processors that share the last-level cache, if the system says so.
 fn last_cache(caches: &Path) -> Result<Option<BTreeSet<usize>>, TopologyError> {
     let mut last = None;
     for path in numbered(caches, "index")?.values() {
