@@ -8,8 +8,10 @@
 //! The difference of the totals of two counts, divided by the difference of the counts, is what one
 //! costs, its empty body and its loop included. WHAT is `nothing` (a call of a function that is not
 //! inlined), `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off),
-//! `fib-sequential` (the same program without forks), `scope.spawn`, `scope` (of one task), `spawn`
-//! (and its handle dropped) or `run` (from a thread that is no worker, which is one for as long).
+//! `fib-sequential` (the same program without forks), `skynet` (nodes of a tree in which each has
+//! ten, by `join_array`; `skynet-all` by `join_all`, `skynet-scope` by `scope`), `scope.spawn`,
+//! `scope` (of one task), `spawn` (and its handle dropped) or `run` (from a thread that is no
+//! worker, which is one for as long).
 //! `steal` counts the steals that a second worker makes meanwhile: see the crate's page for how to
 //! count their instructions.
 
@@ -40,6 +42,45 @@ fn fib(mut worker: Worker<'_>, n: u64) -> u64 {
 
 fn sequential_fib(n: u64) -> u64 {
     if n < 2 { n } else { sequential_fib(n - 1) + sequential_fib(n - 2) }
+}
+
+/// How many nodes the trees below have without their root.
+const NODES: u64 = 1110;
+/// How many leaves they have.
+const LEAVES: u64 = 1000;
+
+/// The first leaves below the ten children of a node with so many leaves, which has this one first.
+fn ten(first: u64, leaves: u64) -> [u64; 10] {
+    std::array::from_fn(|i| first + i as u64 * (leaves / 10))
+}
+
+fn skynet(mut worker: Worker<'_>, first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        return first;
+    }
+    let child = move |w: Worker<'_>, first| skynet(w, first, leaves / 10);
+    worker.join_array(ten(first, leaves), child).iter().sum()
+}
+
+fn skynet_all(mut worker: Worker<'_>, first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        return first;
+    }
+    let child = move |w: Worker<'_>, first| skynet_all(w, first, leaves / 10);
+    worker.join_all(ten(first, leaves), child).iter().sum()
+}
+
+fn skynet_scope(first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        return first;
+    }
+    let mut sums = [0; 10];
+    scope(|s| {
+        for (sum, first) in sums.iter_mut().zip(ten(first, leaves)) {
+            s.spawn(move |_| *sum = skynet_scope(first, leaves / 10));
+        }
+    });
+    sums.iter().sum()
 }
 
 /// A join whose second half is stolen before the first one ends.
@@ -93,6 +134,17 @@ fn main() -> ExitCode {
         "fib-sequential" => pool.install(|| {
             for _ in 0..count / FORKS {
                 black_box(sequential_fib(black_box(SMALL)));
+            }
+        }),
+        "skynet" | "skynet-all" => pool.run(|mut worker| {
+            let tree = if what == "skynet" { skynet } else { skynet_all };
+            for _ in 0..count / NODES {
+                worker.join(|w| black_box(tree(w, 0, black_box(LEAVES))), |_| ());
+            }
+        }),
+        "skynet-scope" => pool.install(|| {
+            for _ in 0..count / NODES {
+                black_box(skynet_scope(0, black_box(LEAVES)));
             }
         }),
         "scope.spawn" => pool.install(|| {

@@ -30,6 +30,8 @@
 //! in a task) does so as the first half of a fork of its own ([`WorkerThread::enter`]), so that
 //! every token of the stack below stands below its top until that is over.
 
+mod all;
+
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};
 use std::panic;

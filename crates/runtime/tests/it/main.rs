@@ -21,6 +21,7 @@ mod handles;
 mod in_place;
 mod interrupt;
 mod join;
+mod join_all;
 mod lasting_global;
 mod lasting_recording;
 mod lasting_resident;
