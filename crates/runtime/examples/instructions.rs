@@ -9,7 +9,8 @@
 //! costs, its empty body and its loop included. WHAT is `nothing` (a call of a function that is not
 //! inlined), `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off),
 //! `fib-sequential` (the same program without forks), `skynet` (nodes of a tree in which each has
-//! ten, by `join_array`; `skynet-all` by `join_all`, `skynet-scope` by `scope`), `scope.spawn`,
+//! ten, by `join_array`; `skynet-all` by `join_all`, `skynet-forks` by a worker's scope,
+//! `skynet-scope` by `scope`), `scope.spawn`,
 //! `scope` (of one task), `spawn` (and its handle dropped) or `run` (from a thread that is no
 //! worker, which is one for as long).
 //! `steal` counts the steals that a second worker makes meanwhile: see the crate's page for how to
@@ -83,6 +84,19 @@ fn skynet_scope(first: u64, leaves: u64) -> u64 {
     sums.iter().sum()
 }
 
+fn skynet_forks(mut worker: Worker<'_>, first: u64, leaves: u64) -> u64 {
+    if leaves == 1 {
+        return first;
+    }
+    let mut sums = [0; 10];
+    worker.scope(|s| {
+        for (sum, first) in sums.iter_mut().zip(ten(first, leaves)) {
+            s.spawn(move |w| *sum = skynet_forks(w, first, leaves / 10));
+        }
+    });
+    sums.iter().sum()
+}
+
 /// A join whose second half is stolen before the first one ends.
 fn stolen(worker: &mut Worker<'_>) {
     let begun = AtomicBool::new(false);
@@ -136,8 +150,12 @@ fn main() -> ExitCode {
                 black_box(sequential_fib(black_box(SMALL)));
             }
         }),
-        "skynet" | "skynet-all" => pool.run(|mut worker| {
-            let tree = if what == "skynet" { skynet } else { skynet_all };
+        "skynet" | "skynet-all" | "skynet-forks" => pool.run(|mut worker| {
+            let tree = match &*what {
+                "skynet" => skynet,
+                "skynet-all" => skynet_all,
+                _ => skynet_forks,
+            };
             for _ in 0..count / NODES {
                 worker.join(|w| black_box(tree(w, 0, black_box(LEAVES))), |_| ());
             }

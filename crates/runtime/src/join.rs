@@ -31,6 +31,7 @@
 //! every token of the stack below stands below its top until that is over.
 
 mod all;
+pub(crate) mod forks;
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop};

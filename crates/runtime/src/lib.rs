@@ -112,6 +112,7 @@ pub use crate::context::{
 };
 pub use crate::handle::{JoinError, JoinHandle, ScopedJoinHandle};
 pub use crate::interrupt::{check, interrupt};
+pub use crate::join::forks::Forks;
 pub use crate::join::{FnContext, join, join_context, join_context_or, join_or, worker};
 pub use crate::scope::{Scope, ScopeFifo, in_place_scope, in_place_scope_fifo, scope, scope_fifo};
 pub use crate::spawn::{TaskBuilder, spawn, spawn_handle, task};

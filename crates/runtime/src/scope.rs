@@ -10,7 +10,6 @@ use std::sync::Arc;
 
 use crate::pool::global;
 use crate::shared::PoolShared;
-use crate::task::half::Worker;
 use crate::task::panic::{catch, dispose};
 use crate::worker::current::WorkerThread;
 use crate::worker::fifo::Fifo;
@@ -223,30 +222,6 @@ impl<'scope> Scope<'scope> {
         F: FnOnce(&Scope<'scope>) + Send + 'scope,
     {
         Tally::spawn(self, task, Destination::Own);
-    }
-}
-
-impl Worker<'_> {
-    /// [`scope`](crate::scope) on this worker, without looking for it.
-    ///
-    /// ```
-    /// # use poach_runtime as poach;
-    /// let mut parts = [0; 4];
-    /// poach::worker(|mut w| {
-    ///     w.scope(|s| parts.iter_mut().for_each(|part| s.spawn(|_| *part = 1)));
-    /// });
-    /// assert_eq!(parts, [1; 4]);
-    /// ```
-    ///
-    /// # Panics
-    ///
-    /// As it does.
-    pub fn scope<'scope, F, R>(&mut self, f: F) -> R
-    where
-        F: FnOnce(&Scope<'scope>) -> R + Send,
-        R: Send,
-    {
-        crate::scope(f)
     }
 }
 

@@ -346,7 +346,7 @@ unsafe fn flat<T, R, H, B>(
 ///
 /// The calling thread owns the stack, and has pushed a task there.
 #[inline(always)]
-unsafe fn below(head: Head) -> Head {
+pub(super) unsafe fn below(head: Head) -> Head {
     // SAFETY: there is a slot below, by this function's contract.
     let slot = unsafe { head.as_ptr().sub(1) };
     // SAFETY: the slot is ready: a task was pushed to it.

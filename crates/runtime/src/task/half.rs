@@ -150,6 +150,27 @@ pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Wor
     say_done(slot.status());
 }
 
+/// Runs a task without a result where it stands, which its owner has popped.
+///
+/// # Safety
+///
+/// The calling thread owns the stack, whose top `head` is; a task that was pushed with the
+/// descriptor of a closure without a result stands there, and is used no second time.
+#[inline(always)]
+pub(crate) unsafe fn run_popped(head: Head) -> Outcome<()> {
+    // SAFETY: this thread owns the stack.
+    let slot = unsafe { head.slot() };
+    // SAFETY: descriptors of these stacks are made by `descriptor` and nothing else.
+    let descriptor = unsafe { &*slot.descriptor().cast::<Descriptor>() };
+    // SAFETY: `head` is the top. The task moves itself out of the slot before it forks.
+    let worker = unsafe { Worker::new(head) };
+    // SAFETY: the slot holds what was pushed with this descriptor, and by the pop it is this
+    // thread's.
+    unsafe { (descriptor.run)(slot, worker) };
+    // SAFETY: the task has put its outcome there, and what it had pushed it has popped.
+    unsafe { take_outcome(slot) }
+}
+
 /// Says in this word that an outcome stands beside it.
 #[inline(always)]
 pub(crate) fn say_done<W: Word>(status: &W) {

@@ -16,6 +16,7 @@ mod broadcast;
 mod deep;
 mod fifo;
 mod foreign_code;
+mod forks;
 mod generic_search;
 mod handles;
 mod in_place;
