@@ -399,18 +399,22 @@ fn packages(root: &Path, target: &Path, prefix: &Path) -> Result<()> {
         }
     }
     if has_program("cmake") {
-        let build = target.join("capi/cmake");
-        _ = fs::remove_dir_all(&build);
-        Step::program("cmake")
-            .args(["-S", text(&tests.join("cmake"))?, "-B", text(&build)?])
-            .args([format!("-DCMAKE_PREFIX_PATH={}", prefix.display())])
-            .run("cmake does not find the library")?;
-        Step::program("cmake")
-            .args(["--build", text(&build)?])
-            .run("a program does not build by cmake")?;
-        for program in ["lace", "lace2", "fork_static", "lambdas"] {
-            Step::program(text(&build.join(program))?)
-                .run("a program that cmake built does not pass")?;
+        let installed = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
+        let beside = format!("-DPOACH_TARGET_DIRECTORY={}", target.display());
+        let programs = ["lace", "lace2", "fork_static", "lambdas"];
+        for (project, finds) in [("cmake", installed), ("cmake_source", beside)] {
+            let build = target.join("capi").join(project);
+            _ = fs::remove_dir_all(&build);
+            Step::program("cmake")
+                .args(["-S", text(&tests.join(project))?, "-B", text(&build)?, &finds])
+                .run("cmake does not find the library")?;
+            Step::program("cmake")
+                .args(["--build", text(&build)?])
+                .run("a program does not build by cmake")?;
+            for program in programs {
+                Step::program(text(&build.join(program))?)
+                    .run("a program that cmake built does not pass")?;
+            }
         }
     }
     Ok(())
