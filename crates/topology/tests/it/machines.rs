@@ -1,4 +1,7 @@
-//! Machines made of files.
+//! Machines made of files, which Miri keeps from its programs.
+
+#![forbid(unsafe_code)]
+#![cfg(not(miri))]
 
 use std::fs;
 use std::path::Path;

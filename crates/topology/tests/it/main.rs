@@ -2,6 +2,4 @@
 
 #![forbid(unsafe_code)]
 
-// They write and read files, which Miri keeps from its programs.
-#[cfg(not(miri))]
 mod machines;
