@@ -1,27 +1,42 @@
 //! Sleeping, waking, stealing, joins and tasks from outside, all at once, under shuttle.
 //!
 //! loom checks the [sleep protocol](crate::sleep) and the [deques](poach_deque::split) by
-//! themselves, every interleaving of a few steps. Here they run together, under the
-//! [loop](super::idle) of a worker written once more with nothing but what the protocol needs: two
-//! looks where 64 ship, and no back-off. So what is checked of the loop is its order (look,
-//! request, expose, look again, sleep), and not its source. Some hundred steps on three workers are
-//! far too many to try them all, so shuttle chooses among them, at random and by priorities that
-//! change a few times (PCT, Burckhardt et al., ASPLOS 2010). It knows no weak memory: every access
-//! is sequentially consistent, and the fences do nothing. What it finds are wake-ups that nobody
-//! sends, work that nobody looks for, and ends that nobody sees: each shows as a deadlock, or as a
-//! program that goes on for ever.
+//! themselves, every interleaving of a few steps. Here they run together, in the
+//! [loop](super::idle) and by the [rules](super::idle::Unrestricted) that ship, on words of
+//! shuttle's: some hundred steps on three workers, far too many to try them all. So shuttle chooses
+//! among them, at random and by priorities that change a few times (PCT, Burckhardt et al., ASPLOS
+//! 2010). It knows no weak memory: every access is sequentially consistent, and the fences do
+//! nothing. What it finds are wake-ups that nobody sends, work that nobody looks for, and ends that
+//! nobody sees: each shows as a deadlock, or as a program that goes on for ever.
+//!
+//! The model's own are the queues' owner, the inbox, what a guest does when it leaves
+//! (`PoolShared::relieve`) and how a guest waits: it sleeps, and takes nothing. A fault is put in
+//! from there: a call that is not made, a look that sees nothing. An idle worker looks twice before
+//! it sleeps, because the clock of the model says that it has looked for long enough; and nobody
+//! naps unless a program is about naps, since a nap ends by itself what a lost call would have made
+//! a deadlock.
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 use std::mem;
+use std::ops::Sub;
 use std::sync::Arc;
 use std::time::Duration;
 
-use poach_deque::split::{Claim, Context, Exposure, Head, Popped, Stack, Status, Stolen};
+use poach_deque::split::{Context, Exposure, Head, Popped, Stack, Status, Stolen};
 use poach_memory::{Memory, Ordering, Word};
 use shuttle::sync::atomic::AtomicU64;
 use shuttle::sync::{Condvar, Mutex};
 
+use crate::pace::{EAGER_LOOKS, PAUSES_BETWEEN_LOOKS, SPIN_LOOKS};
+use crate::sleep::clock::Clock;
+use crate::sleep::wake_policy::WakePolicy;
+use crate::sleep::wake_policy::Wakes;
 use crate::sleep::{Caller, Parking, Sleep};
+use crate::worker::find::steal;
+use crate::worker::idle::{GivesWay, SearchLoop, Searcher, Sees, Takes, Unrestricted};
+use crate::worker::spin_time::SpinTime;
+use crate::worker::steal_backoff::StealBackoff;
 
 mod memory;
 mod programs;
@@ -60,6 +75,50 @@ impl Parking for ShuttledParking {
     }
 }
 
+/// A clock by which every moment is long after the last one.
+struct Ticks;
+
+/// What it says, in milliseconds: more than an idle worker looks before it sleeps, and more than a
+/// steal costs.
+#[derive(Clone, Copy)]
+struct Tick(u32);
+
+impl Sub for Tick {
+    type Output = Duration;
+
+    fn sub(self, earlier: Tick) -> Duration {
+        Duration::from_millis(self.0.saturating_sub(earlier.0).into())
+    }
+}
+
+impl Clock for Ticks {
+    type Instant = Tick;
+
+    fn now() -> Tick {
+        // shuttle runs all threads of a model on one.
+        thread_local!(static NOW: Cell<u32> = const { Cell::new(0) });
+        NOW.set(NOW.get().wrapping_add(1));
+        Tick(NOW.get())
+    }
+}
+
+/// Another thread runs.
+#[derive(Default)]
+struct Yields;
+
+impl GivesWay for Yields {
+    fn yields(&mut self) -> bool {
+        Shuttled::pause();
+        true
+    }
+
+    fn is_contended(&self) -> bool {
+        false
+    }
+
+    fn looked(&mut self, _found: bool) {}
+}
+
 /// What a model may leave out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
@@ -84,7 +143,7 @@ enum Left {
 
 /// What a worker's stack belongs to.
 struct DequeEvents {
-    index: usize,
+    wakes: Wakes<Shuttled, ShuttledParking, Ticks>,
     sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
     left: Left,
 }
@@ -92,17 +151,21 @@ struct DequeEvents {
 impl Context for DequeEvents {
     fn shared(&self) {
         if self.left != Left::CallForTheShared {
-            self.sleep.wake_for(self.index);
+            self.wakes.shared();
         }
     }
 
-    fn should_share(&self, _private: u32) -> bool {
+    fn should_share(&self, private: u32) -> bool {
+        // The policy hesitates for as long as there is a sleeper that naps.
         let hesitates = matches!(self.left, Left::Answers | Left::AnswersAndNaps);
-        !hesitates || self.sleep.is_anybody_searching()
+        if hesitates { self.sleep.is_anybody_searching() } else { self.wakes.should_share(private) }
     }
 }
 
 type Top = Head<Shuttled, DequeEvents>;
+
+/// So many steps of a half last longer than its victim looks before it sleeps.
+const LONGER_THAN_A_SEARCH: u32 = 4 * SPIN_LOOKS + 2 * EAGER_LOOKS * PAUSES_BETWEEN_LOOKS;
 
 /// What a task or a half is.
 #[derive(Clone, Copy)]
@@ -129,6 +192,7 @@ fn descriptor() -> *mut () {
 /// A pool: its workers' stacks, an inbox, and who sleeps.
 struct Pool {
     sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
+    policy: Arc<WakePolicy<Shuttled, Ticks>>,
     forks: Vec<Stack<Shuttled, DequeEvents>>,
     inbox: Mutex<VecDeque<What>>,
     injected: AtomicU64,
@@ -149,8 +213,10 @@ impl Pool {
         let parking = workers + places;
         let threads = (0..parking).map(|_| ShuttledParking::new()).collect();
         let sleep = Arc::new(Sleep::new(threads, places, 1));
+        let policy = Arc::new(WakePolicy::new());
         let stack = |index| {
-            let events = DequeEvents { index, sleep: Arc::clone(&sleep), left };
+            let wakes = Wakes::new(index, &sleep, &policy);
+            let events = DequeEvents { wakes, sleep: Arc::clone(&sleep), left };
             Stack::new(8, events).expect("a small stack")
         };
         Arc::new(Pool {
@@ -163,6 +229,7 @@ impl Pool {
             results: Mutex::new(Vec::new()),
             more: Condvar::new(),
             sleep,
+            policy,
             workers,
             left,
         })
@@ -200,19 +267,10 @@ impl Pool {
             || self.forks.iter().any(|forks| forks.shared() != 0)
     }
 
-    /// Line L3.
-    fn request_everywhere(&self, but: usize) {
-        for (_, forks) in self.forks.iter().enumerate().filter(|&(index, _)| index != but) {
+    fn request_everywhere(&self, except: Option<usize>) {
+        let all = self.forks.iter().enumerate();
+        for (_, forks) in all.filter(|&(index, _)| Some(index) != except) {
             forks.request();
-        }
-    }
-
-    fn found(&self) {
-        if self.sleep.stop_search() {
-            self.request_everywhere(usize::MAX);
-            if self.visible() {
-                self.sleep.wake_one(Caller::GoesOn);
-            }
         }
     }
 
@@ -232,7 +290,7 @@ impl Pool {
         self.begin(me);
         // SAFETY: this thread has the place of the stack's owner, and keeps the pool that holds it.
         let bottom = unsafe { self.forks[me].bottom() };
-        let result = self.run(me, bottom, task);
+        let result = Worker::new(self, me).run(bottom, task);
         self.end(me);
         assert!(self.sleep.leave(place, || self.relieve(me)));
         Some(result)
@@ -241,7 +299,7 @@ impl Pool {
     /// `PoolShared::relieve`.
     fn relieve(&self, me: usize) {
         if self.left != Left::LookOfTheGuest {
-            self.request_everywhere(me);
+            self.request_everywhere(Some(me));
             let private = |victim: usize| self.forks[victim].has_private_tasks();
             let looks = self.left != Left::LookAtPrivateTasks;
             if self.visible() || looks && self.others(me).any(private) {
@@ -250,113 +308,72 @@ impl Pool {
         }
     }
 
-    /// `WorkerThread::work_until`, of a guest that takes nothing.
-    fn doze_until(&self, me: usize, done: &dyn Fn() -> bool) {
-        let place = me - self.workers;
-        while !done() {
-            _ = self.sleep.doze(place, || self.relieve(me));
-            self.sleep.sleep_following(me, None, done);
-            self.sleep.rouse(place);
-        }
-    }
-
     fn others(&self, me: usize) -> impl Iterator<Item = usize> {
         (1..self.forks.len()).map(move |step| (me + step) % self.forks.len())
     }
+}
 
-    fn steal(&self, me: usize) -> Option<(Stolen<'_, Shuttled>, usize)> {
-        self.others(me).find_map(|victim| {
-            loop {
-                match self.forks[victim].steal() {
-                    Ok(stolen) => {
-                        return Some((stolen, victim));
-                    }
-                    Err(Claim::Lost) => Shuttled::pause(),
-                    Err(_) => return None,
-                }
-            }
-        })
+/// Somebody who acts as one of the workers, or as a guest.
+struct Worker<'p> {
+    pool: &'p Pool,
+    me: usize,
+    backoff: StealBackoff<Ticks>,
+    spin_time: SpinTime<Ticks>,
+}
+
+/// What a search finds.
+enum Work<'p> {
+    Injected(What),
+    Fork(Stolen<'p, Shuttled>, usize),
+}
+
+impl<'p> Worker<'p> {
+    fn new(pool: &'p Pool, me: usize) -> Self {
+        Worker { pool, me, backoff: StealBackoff::new(), spin_time: SpinTime::new() }
     }
 
-    /// `WorkerThread::work_until`; `idle` says that nothing is under way.
-    fn work_until(&self, me: usize, top: Top, idle: bool, done: &dyn Fn() -> bool) {
-        let mut looks = 0;
-        let found = |looks: &mut u32| {
-            if mem::take(looks) != 0 {
-                self.found();
+    /// `WorkerThread::main_loop`.
+    fn main_loop(&self) {
+        self.pool.begin(self.me);
+        // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
+        let bottom = unsafe { self.pool.forks[self.me].bottom() };
+        let done = || self.pool.closing.load(Ordering::Relaxed) != 0;
+        let mut search = SearchLoop::idle(Unrestricted::idle(), 0);
+        while let Some(work) = search.next(self, &done, &|| None) {
+            self.run_work(bottom, work);
+        }
+    }
+
+    fn run_work(&self, top: Top, work: Work<'_>) {
+        match work {
+            Work::Injected(task) => {
+                let result = self.run(top, task);
+                self.pool.results.lock().unwrap().push(result);
+                self.pool.more.notify_one();
             }
-        };
-        while !done() {
-            if let Some(task) = self.take_injected() {
-                found(&mut looks);
-                let result = self.run(me, top, task);
-                self.results.lock().unwrap().push(result);
-                self.more.notify_one();
-                continue;
-            }
-            let aside = idle && self.sleep.is_crowded();
-            if !aside {
-                if let Some((stolen, victim)) = self.steal(me) {
-                    found(&mut looks);
-                    self.run_stolen(me, top, &stolen);
-                    if self.left != Left::CallForTheVictim {
-                        self.sleep.wake(victim);
-                    }
-                    continue;
+            Work::Fork(stolen, victim) => {
+                self.run_stolen(top, &stolen);
+                if self.pool.left != Left::CallForTheVictim {
+                    self.pool.sleep.wake(victim);
                 }
-            }
-            if looks == 0 {
-                self.sleep.search();
-            }
-            looks += 1;
-            if aside {
-                looks = 3;
-            }
-            let expose = |victim: usize| self.forks[victim].expose() == Exposure::Done;
-            if looks == 2 && self.others(me).any(expose) {
-                // Something to steal now.
-            } else if looks <= 2 {
-                Shuttled::pause();
-            } else {
-                if idle {
-                    self.end(me);
-                }
-                let nap = (self.left == Left::Answers).then_some(Duration::ZERO);
-                let look_again = || {
-                    self.request_everywhere(me);
-                    let aside = idle && self.sleep.stands_aside_for_guests();
-                    let seen = || {
-                        if aside {
-                            return self.injected.load(Ordering::Relaxed) != 0;
-                        }
-                        let private = |victim: usize| self.forks[victim].has_private_tasks();
-                        self.visible() || self.others(me).any(private)
-                    };
-                    self.left != Left::SecondLook && (done() || seen())
-                };
-                self.sleep.sleep(me, look_again, || nap);
-                if idle {
-                    self.begin(me);
-                }
-                looks = 1;
             }
         }
-        found(&mut looks);
     }
 
-    fn run(&self, me: usize, top: Top, what: What) -> u64 {
+    fn run(&self, top: Top, what: What) -> u64 {
+        let begun = &self.pool.begun;
         match what {
             What::Tree(0) => 1,
-            What::Tree(level) => self.join(me, top, What::Tree(level - 1), What::Tree(level - 1)),
+            What::Tree(level) => self.join(top, What::Tree(level - 1), What::Tree(level - 1)),
             What::HandedOver => {
                 // So that the other worker may be asleep by then.
                 (0..30).for_each(|_| Shuttled::pause());
-                self.join(me, top, What::Wait, What::Begin)
+                self.join(top, What::Wait, What::Begin)
             }
             What::Wait => {
-                while self.begun.load(Ordering::Relaxed) == 0 {
+                while begun.load(Ordering::Relaxed) == 0 {
                     // A place at which a request is met.
-                    self.join(me, top, What::Tree(0), What::Tree(0));
+                    self.join(top, What::Tree(0), What::Tree(0));
                     Shuttled::pause();
                 }
                 0
@@ -364,36 +381,48 @@ impl Pool {
             What::HandedOverBehindALeaf => {
                 (0..30).for_each(|_| Shuttled::pause());
                 // Requests are met before.
-                self.join(me, top, What::Tree(0), What::Tree(0));
-                self.join(me, top, What::WaitInOneLeaf, What::Begin)
+                self.join(top, What::Tree(0), What::Tree(0));
+                self.join(top, What::WaitInOneLeaf, What::Begin)
             }
             What::WaitInOneLeaf => {
-                while self.begun.load(Ordering::Relaxed) == 0 {
+                while begun.load(Ordering::Relaxed) == 0 {
                     Shuttled::pause();
                 }
                 0
             }
-            What::Begin => self.begun.fetch_add(1, Ordering::Relaxed) + 1,
+            What::Begin => {
+                let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
+                (0..LONGER_THAN_A_SEARCH).for_each(|_| Shuttled::pause());
+                number
+            }
         }
     }
 
     /// `fork`, and the wait for what was stolen.
-    fn join(&self, me: usize, head: Top, a: What, b: What) -> u64 {
+    fn join(&self, head: Top, a: What, b: What) -> u64 {
         // SAFETY: this thread owns the stack, `head` is its top, a `What` fits; popped below.
         let above = unsafe { head.push(descriptor(), &raw const b) }.expect("the stack has room");
-        let first = self.run(me, above, a);
+        let first = self.run(above, a);
         // SAFETY: this thread owns the stack, and what was pushed above has been popped.
         if unsafe { head.pop() } == Popped::Own {
-            return first + self.run(me, head, b);
+            return first + self.run(head, b);
         }
         // SAFETY: this thread owns the stack, which it has pushed to at `head`.
         let slot = unsafe { head.slot() };
         let done = || slot.status().load(Ordering::Acquire) & Status::DONE != 0;
+        let thief = || {
+            let status = slot.status().load(Ordering::Relaxed);
+            ((status >> Status::THIEF_SHIFT) as usize).checked_sub(1)
+        };
         // A stolen task keeps its slot.
-        if me < self.workers {
-            self.work_until(me, above, false, &done);
+        if self.me < self.pool.workers {
+            self.backoff.waits();
+            let mut search = SearchLoop::wait(self, Unrestricted::wait());
+            while let Some(work) = search.next(self, &done, &thief) {
+                self.run_work(above, work);
+            }
         } else {
-            self.doze_until(me, &done);
+            self.doze_until(&done);
         }
         // SAFETY: the thief has put its result there, and is done with it.
         let second = unsafe { slot.take::<u64>() };
@@ -402,12 +431,136 @@ impl Pool {
         first + second
     }
 
-    fn run_stolen(&self, me: usize, top: Top, stolen: &Stolen<'_, Shuttled>) {
+    fn run_stolen(&self, top: Top, stolen: &Stolen<'_, Shuttled>) {
+        let slot = stolen.slot();
+        slot.status().store((self.me as u64 + 1) << Status::THIEF_SHIFT, Ordering::Relaxed);
         // SAFETY: claimed by this thread, and a `What`.
-        let what = unsafe { stolen.slot().take::<What>() };
-        let result = self.run(me, top, what);
+        let what = unsafe { slot.take::<What>() };
+        let result = self.run(top, what);
         // SAFETY: this thread's until it says that it is done; a u64 fits.
-        unsafe { stolen.slot().put(result) };
-        stolen.slot().status().store(Status::DONE, Ordering::Release);
+        unsafe { slot.put(result) };
+        slot.status().store(Status::DONE, Ordering::Release);
+    }
+
+    /// A guest's wait, in which it takes nothing.
+    fn doze_until(&self, done: &dyn Fn() -> bool) {
+        let (sleep, place) = (&self.pool.sleep, self.me - self.pool.workers);
+        while !done() {
+            _ = sleep.doze(place, || self.pool.relieve(self.me));
+            sleep.sleep_following(self.me, None, done);
+            sleep.rouse(place);
+        }
+    }
+}
+
+impl Searcher for Worker<'_> {
+    type Memory = Shuttled;
+    type Parking = ShuttledParking;
+    type Clock = Ticks;
+    type GivesWay = Yields;
+
+    fn index(&self) -> usize {
+        self.me
+    }
+
+    fn sleep(&self) -> &Sleep<Shuttled, ShuttledParking> {
+        &self.pool.sleep
+    }
+
+    fn wake_policy(&self) -> &WakePolicy<Shuttled, Ticks> {
+        &self.pool.policy
+    }
+
+    fn backoff(&self) -> &StealBackoff<Ticks> {
+        &self.backoff
+    }
+
+    fn spin_time(&self) -> &SpinTime<Ticks> {
+        &self.spin_time
+    }
+
+    fn victims(&self) -> impl Iterator<Item = usize> {
+        self.pool.others(self.me)
+    }
+
+    /// Nobody else acts as this worker while it sleeps. Others run before it does: a worker that
+    /// sees work which another is about to take would look again for ever, by priorities that do
+    /// not change.
+    fn sleeps(&self) -> impl Sized {
+        struct Acts<'p>(&'p Pool, usize);
+        impl Drop for Acts<'_> {
+            fn drop(&mut self) {
+                self.0.begin(self.1);
+            }
+        }
+        self.pool.end(self.me);
+        Shuttled::pause();
+        Acts(self.pool, self.me)
+    }
+}
+
+impl<'p> Takes for Worker<'p> {
+    type Work<'w>
+        = Work<'p>
+    where
+        Self: 'w;
+
+    fn steal_fork(&self, victim: usize, _leap: bool) -> Option<Work<'p>> {
+        Some(Work::Fork(steal(&self.pool.forks[victim])?, victim))
+    }
+
+    fn injected(&self, urgent: bool) -> Option<Work<'p>> {
+        if urgent { None } else { self.pool.take_injected().map(Work::Injected) }
+    }
+
+    fn is_stolen(work: &Work<'p>) -> bool {
+        matches!(work, Work::Fork(..))
+    }
+}
+
+impl Worker<'_> {
+    /// Whether its looks see what is there.
+    fn sees(&self) -> bool {
+        self.pool.left != Left::SecondLook
+    }
+}
+
+impl Sees for Worker<'_> {
+    fn is_handed_something(&self) -> bool {
+        self.sees() && self.pool.injected.load(Ordering::Relaxed) != 0
+    }
+
+    fn expose(&self, victim: usize) -> bool {
+        let done = self.pool.forks[victim].expose() == Exposure::Done;
+        if done {
+            self.pool.policy.exposed();
+        }
+        done
+    }
+
+    fn request_everywhere(&self, except: Option<usize>) {
+        self.pool.request_everywhere(except);
+    }
+
+    fn visible_work(&self) -> bool {
+        self.sees() && self.pool.visible()
+    }
+
+    fn private_work(&self) -> bool {
+        let private = |victim: usize| self.pool.forks[victim].has_private_tasks();
+        self.sees() && self.pool.others(self.me).any(private)
+    }
+
+    fn call_for_visible_work(&self) -> bool {
+        let visible = self.pool.visible();
+        if visible {
+            self.pool.sleep.wake_one(Caller::GoesOn);
+        }
+        visible
+    }
+
+    /// While any worker runs something, sleepers nap.
+    fn does_anybody_run(&self) -> bool {
+        self.pool.left == Left::Answers
     }
 }

@@ -1,4 +1,4 @@
-//! The memory of [`whole`](super): shuttle's words.
+//! The memory of the models: shuttle's words.
 
 use poach_memory::{Machine, Memory, Ordering, Pointer, Word};
 use shuttle::sync::atomic::{AtomicPtr, AtomicU64};

@@ -7,7 +7,7 @@ use shuttle::scheduler::{PctScheduler, RandomScheduler};
 use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 
 use super::memory::Shuttled;
-use super::{Left, Pool, What};
+use super::{Left, Pool, What, Worker};
 
 /// So many workers, tasks that are handed over, and calls from another thread, each of a tree of
 /// two; and an end.
@@ -17,10 +17,7 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
         .map(|me| {
             let pool = Arc::clone(&pool);
             thread::spawn(move || {
-                // SAFETY: this thread is the stack's owner, and keeps the pool that holds it.
-                let bottom = unsafe { pool.forks[me].bottom() };
-                pool.begin(me);
-                pool.work_until(me, bottom, true, &|| pool.closing.load(Ordering::Relaxed) != 0);
+                Worker::new(&pool, me).main_loop();
             })
         })
         .collect();
@@ -42,10 +39,12 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
     if let Some(caller) = caller {
         caller.join().unwrap();
     }
-    // Another one, when all may be asleep: they take some steps to be.
-    (0..100).for_each(|_| Shuttled::pause());
-    pool.inject(What::Tree(1));
-    assert_eq!(pool.results(1), [2]);
+    // Others, when some are about to sleep, and when all may be asleep: they take some steps to be.
+    for gap in [0, 5, 10, 20, 100] {
+        (0..gap).for_each(|_| Shuttled::pause());
+        pool.inject(What::Tree(1));
+        assert_eq!(pool.results(1), [2]);
+    }
     pool.closing.store(1, Ordering::Relaxed);
     pool.sleep.wake_all();
     for thread in threads {
@@ -151,7 +150,7 @@ fn a_task_from_outside_that_calls_nobody_is_left_alone() {
 #[test]
 #[should_panic(expected = "deadlock")]
 fn a_victim_that_is_not_called_sleeps_for_ever() {
-    check(trees, Left::CallForTheVictim);
+    check(handed_over, Left::CallForTheVictim);
 }
 
 #[test]
