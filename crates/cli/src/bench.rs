@@ -1,8 +1,8 @@
-//! `poach bench`: the papers' programs, side by side with what a user would pick instead.
+//! `poach bench`: the papers' programs, beside the libraries that users would choose instead.
 //!
-//! The samples are taken on a thread of their own. The main thread shows progress, saves what there
-//! is, and answers Ctrl-C at once: it writes the document as it stands and ends the program,
-//! without waiting for the sample that is being taken.
+//! A separate thread takes the samples. The main thread shows progress and saves the samples. At
+//! Ctrl-C it writes the document so far and ends the program, without waiting for the current
+//! sample.
 
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
@@ -26,75 +26,80 @@ use poach_bench::{
 use crate::output::{self, AMISS, USAGE, print};
 use crate::signals::on_interrupt;
 
-/// The call stack of the thread that measures, in bytes of address space: the sequential programs
-/// run on it, and the deepest goes through some ten thousand levels.
+/// The call stack of the measuring thread, in bytes of address space. It runs the sequential
+/// programs, the deepest of which recurses some ten thousand levels.
 const STACK: usize = 256 << 20;
 
-/// Run the papers' programs side by side with other schedulers.
+/// Run the benchmark suites.
+///
+/// The suites run the papers' programs beside other schedulers, and reproduce the papers' figures.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each of them is a flag of its own")]
 #[command(after_help = "Examples:
-  poach bench                                   the suites
-  poach bench fork-join --list                  its workloads and systems
+  poach bench                                   list the suites
+  poach bench fork-join --list                  list the workloads and systems of a suite
   poach bench fork-join --quick
   poach bench fork-join --workload fib --workers 1,2 --out runs/fib
   poach bench fork-join --workload fib --peer 'lace=./lace-fib {workers}'
-  poach bench --figure fence-10 --runs bench/runs  a figure of a paper, and its samples kept
+  poach bench --figure fence-10 --runs bench/runs  a paper's figure, with its samples
   poach bench --figure all --quick --out here   every figure of the papers, in minutes
-  poach bench --redraw here                     the page of those samples, as this version draws it
+  poach bench --redraw here                     draw the page of existing samples again
   poach bench simulate --workload lace-fib --workers 1,48 --why
 
-Exit code: 0 if every sample was taken, 1 if one failed or the run was cut short, 2 for usage.")]
+Exit code: 0 if every sample was taken, 1 if a sample failed or the run was interrupted, 2 for a
+usage error.")]
 pub(crate) struct Arguments {
-    /// The suite to run; without one, says which there are.
+    /// Suite to run [default: list the suites].
     suite: Option<String>,
-    /// What a figure of a paper needs, and that figure beside the paper's: one of those that
-    /// `--figure list` says, several of them, or `all`.
+    /// Reproduce figures of the papers: names, `all`, or `list`.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     figure: Vec<String>,
-    /// Small inputs and few samples, within half a minute.
+    /// Use small inputs and few samples, within half a minute.
     #[arg(long, conflicts_with = "paper")]
     quick: bool,
-    /// The inputs of the papers: hours, perhaps.
+    /// Use the papers' inputs, which may take hours.
     #[arg(long)]
     paper: bool,
-    /// Only these workloads.
+    /// Run only these workloads.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     workload: Vec<String>,
-    /// Only these systems, and the peers.
+    /// Run only these systems, and the peers.
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     system: Vec<String>,
-    /// The numbers of workers to run with [default: 1 and the number of processors].
+    /// Numbers of workers [default: 1 and the number of processors].
     #[arg(long, value_name = "N", value_delimiter = ',')]
     workers: Vec<usize>,
-    /// The samples to take of each case [default: 11, or up to 5 with --quick].
+    /// Samples of each case [default: 11, or up to 5 with --quick].
     #[arg(long, value_name = "N")]
     rounds: Option<usize>,
-    /// Time an outside program as one more system: its last line is its seconds. `{workload}`,
-    /// `{workers}` and `{size}` in the command are filled in.
+    /// Time another program as one more system.
+    ///
+    /// The last line that it prints is its time in seconds. `{workload}`, `{workers}` and `{size}`
+    /// in the command are replaced.
     #[arg(long, value_name = "NAME=COMMAND")]
     peer: Vec<Peer>,
-    /// Keep the samples in this directory, with figures and a page; a second run goes on where the
-    /// first one stopped.
+    /// Save samples, figures and a page to DIR; resume the run if DIR has samples.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
-    /// As `--out`, in a directory below this one that is named by date and machine.
+    /// As `--out`, in a directory below DIR that is named by date and machine.
     #[arg(long, value_name = "DIR", conflicts_with = "out")]
     runs: Option<PathBuf>,
-    /// Measure nothing: draw the figures and the page of the samples in this directory anew.
+    /// Draw the figures and the page of the samples in DIR again, without measuring.
     #[arg(long, value_name = "DIR", exclusive = true)]
     redraw: Option<PathBuf>,
-    /// This processor's profile, that `poach measure all` wrote: adds `ff-the-measured`, and the
-    /// queues with a bound take its bound where none is known.
+    /// This processor's profile, as written by `poach measure all`.
+    ///
+    /// Adds the system `ff-the-measured`. Queues with a bound use the profile's bound if this
+    /// processor has no known bound.
     #[arg(long, value_name = "FILE")]
     profile: Option<PathBuf>,
-    /// The machine that `simulate` simulates: xeon, salsa, lace, or a file that describes one;
-    /// `lace:1024` has more of its packages, 1,024 processors at least [default: lace, or the
-    /// figure's].
+    /// Machine of the suite `simulate`: xeon, salsa, lace, or a file [default: lace, or the
+    /// figure's machine].
+    ///
+    /// `lace:1024` is lace with more packages, at least 1,024 processors in all.
     #[arg(long, value_name = "MACHINE")]
     memory: Option<String>,
-    /// Of `simulate`: which words cost most in each row, by the names that they have in the
-    /// source.
+    /// With `simulate`: list the shared words that cost most, by their names in the source.
     #[arg(long)]
     why: bool,
     /// Print one JSON document.
@@ -161,7 +166,7 @@ impl Arguments {
                     && self.workload.is_empty()
                     && self.system.is_empty()
                     && self.workers.is_empty(),
-                "several figures have suites, workloads, systems and numbers of workers of their own"
+                "several figures cannot be combined with a suite, --workload, --system or --workers"
             );
         }
         Ok(figures)
@@ -175,7 +180,7 @@ impl Arguments {
                 && self.workload.is_empty()
                 && self.system.is_empty()
                 && self.workers.is_empty(),
-            "--figure all: the figures have suites, workloads, systems and numbers of workers of their own"
+            "--figure all cannot be combined with a suite, --workload, --system or --workers"
         );
         let mut suites: Vec<(&str, Option<&str>)> = Vec::new();
         for figure in figures {
@@ -301,7 +306,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
         return Ok(Prepared::Listing(format!("The figures are in {}\n", directory.display())));
     }
     if arguments.figure == ["list"] {
-        ensure!(!arguments.json, "--figure list says which figures there are, and no JSON");
+        ensure!(!arguments.json, "--figure list has no JSON output");
         let lines = figure::FIGURES
             .iter()
             .map(|figure| format!("{:18} {:10} {}\n", figure.name, figure.suite, figure.title));
@@ -329,7 +334,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
         };
         let mut plan = arguments.plan(suite.as_ref(), figure);
         if figure.is_some() && arguments.system.is_empty() {
-            // Those that this machine, or this call, cannot have are left out of the figure.
+            // The figure leaves out systems that this machine, or this call, cannot have.
             let there = plan.systems_there(suite.as_ref());
             plan.systems.retain(|system| there.contains(system));
         }
@@ -359,7 +364,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
     let plan = parts
         .first()
         .map(|(_, plan)| plan.clone())
-        .context("no figure can be made on this machine")?;
+        .context("no figure can be measured on this machine")?;
     let out = match &arguments.runs {
         Some(runs) => Some(runs::directory(runs, &Machine::here())),
         None => arguments.out.clone(),
@@ -373,7 +378,7 @@ fn prepare(arguments: &Arguments) -> Result<Prepared> {
             if path.exists() {
                 Session::resume(plan, Document::load(&path)?).with_context(|| {
                     format!(
-                        "--out: {} cannot be taken up, choose another directory",
+                        "--out: the run in {} cannot be resumed; choose another directory",
                         path.display()
                     )
                 })?
@@ -404,7 +409,7 @@ enum Message {
 
 fn measure(arguments: &Arguments, run: Run) -> Result<ExitCode> {
     let Run { parts, session, out, figures } = run;
-    // As whoever repeats it would write it, wherever the program lies here.
+    // The command as a reader would repeat it, without this program's path.
     let written = iter::once("poach".to_owned()).chain(std::env::args().skip(1));
     session.begin(&written.collect::<Vec<_>>().join(" "));
     let (sender, messages) = mpsc::channel();

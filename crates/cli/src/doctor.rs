@@ -1,8 +1,7 @@
-//! `poach doctor`: what this machine gives a program that uses Poach, and what Poach does about
-//! each.
+//! `poach doctor`: what this machine supports, and how Poach uses it.
 //!
-//! Each thing that it looks at is a function here or in `doctor/linux.rs` and gives one
-//! [`Finding`]. A pool is made and dropped, and the clock is measured; nothing is changed.
+//! Each check is a function here or in `doctor/linux.rs`, and returns one [`Finding`]. The checks
+//! build and drop a pool and time the clock; they change nothing.
 
 #[cfg(target_os = "linux")]
 mod linux;
@@ -20,27 +19,27 @@ use serde_json::json;
 
 use crate::output::{AMISS, complain, print};
 
-/// Say what this machine gives Poach, and what Poach does about it.
+/// Show what this machine supports and how Poach uses it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   poach doctor
   poach doctor --json
 
-Exit code: 0 if nothing is in Poach's way, 1 if something makes it slower or is in its way, 2 for usage.")]
+Exit code: 0 without a warning, 1 with a warning, 2 for a usage error.")]
 pub(crate) struct Arguments {
     /// Print one JSON document.
     #[arg(long)]
     json: bool,
 }
 
-/// How something stands.
+/// The result of a check.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum State {
-    /// As Poach wants it.
+    /// Best for Poach.
     Good,
-    /// Neither good nor bad: something to know.
+    /// Good to know.
     Known,
-    /// In Poach's way.
+    /// Poach fails or is slower.
     Amiss,
 }
 
@@ -49,19 +48,19 @@ impl State {
         match self {
             State::Good => "ok",
             State::Known => "note",
-            State::Amiss => "amiss",
+            State::Amiss => "warn",
         }
     }
 }
 
-/// One thing that was looked at.
+/// The result of one check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Finding {
     what: &'static str,
     state: State,
-    /// What the machine gives.
+    /// What the machine has.
     given: String,
-    /// What Poach does about it.
+    /// How Poach uses it.
     so: String,
 }
 
@@ -116,32 +115,31 @@ fn document(findings: &[Finding]) -> String {
     format!("{document:#}\n")
 }
 
-/// How many processors the process may use.
+/// The number of processors that the process may use.
 fn processors() -> Finding {
     match std::thread::available_parallelism() {
         Ok(number) if number.get() == 1 => Finding::new(
             "processors",
             State::Known,
-            "1 may be used",
-            "Pools have one worker. Forks cost as little as ever, and nothing runs in parallel.",
+            "this process may use 1",
+            "A pool has one worker by default, so nothing runs in parallel. Forks stay cheap.",
         ),
         Ok(number) => Finding::new(
             "processors",
             State::Good,
-            format!("{number} may be used, by affinity and quota"),
-            "Pools have a worker for each, unless they are told otherwise.",
+            format!("this process may use {number}, by its affinity and quota"),
+            "A pool has one worker for each of them by default.",
         ),
         Err(error) => Finding::new(
             "processors",
             State::Amiss,
-            format!("their number cannot be had: {error}"),
-            "Pools have one worker. `POACH_THREADS` and `ThreadPoolBuilder::num_threads` say otherwise.",
+            format!("their number is unknown: {error}"),
+            "A pool has one worker by default. `POACH_THREADS` and `ThreadPoolBuilder::num_threads` change the number.",
         ),
     }
 }
 
-/// A pool as the library makes it by default, by making one: with `POACH_THREADS`, the limits and
-/// the address space that there are.
+/// Builds the library's default pool, with `POACH_THREADS` and the limits of this process.
 fn pool() -> Finding {
     const WHAT: &str = "pool";
     match ThreadPool::builder().build() {
@@ -149,18 +147,18 @@ fn pool() -> Finding {
             WHAT,
             State::Good,
             several(pool.threads(), "worker"),
-            "What the global pool has, too. `POACH_THREADS` and `ThreadPoolBuilder::num_threads` say otherwise.",
+            "The global pool has the same number. `POACH_THREADS` and `ThreadPoolBuilder::num_threads` change it.",
         ),
         Err(error) => Finding::new(
             WHAT,
             State::Amiss,
             error.to_string(),
-            "The global pool is refused as this one was.",
+            "The global pool cannot be built either.",
         ),
     }
 }
 
-/// Which processors are near each other.
+/// The processors, cores, caches and memory nodes.
 fn topology() -> Finding {
     const WHAT: &str = "topology";
     let topology = match Topology::read() {
@@ -170,7 +168,7 @@ fn topology() -> Finding {
                 WHAT,
                 State::Known,
                 error.to_string(),
-                "Thieves rob in any order, and `ThreadPoolBuilder::pin` is refused.",
+                "Thieves prefer no victim. `ThreadPoolBuilder::pin` returns an error.",
             );
         }
     };
@@ -197,9 +195,9 @@ fn topology() -> Finding {
     );
     let far = all.iter().any(|one| topology.distance(&all[0], one) > Distance::Cache);
     let so = if far {
-        "Workers that are bound (`ThreadPoolBuilder::pin`) rob the nearest first, and have their deques on their own node."
+        "Pinned workers (`ThreadPoolBuilder::pin`) steal from the nearest workers first, and have their deques on their own node."
     } else {
-        "All share a cache, so nobody is nearer than another; `ThreadPoolBuilder::pin` binds workers all the same."
+        "All processors share a cache, so pinned workers (`ThreadPoolBuilder::pin`) prefer no victim."
     };
     Finding::new(WHAT, State::Good, given, so)
 }
@@ -209,26 +207,26 @@ fn several(number: usize, what: &str) -> String {
     format!("{number} {what}{end}")
 }
 
-/// The process-wide barrier, on which all that is free of fences rests.
+/// The process-wide barrier, without which owners need fences.
 fn barrier() -> Finding {
     const WHAT: &str = "process-wide barrier";
     match membarrier::register() {
         Ok(()) => Finding::new(
             WHAT,
             State::Good,
-            "granted",
-            "Owners push and pop without a fence; thieves make the barrier for them.",
+            "available",
+            "Owners push and pop without a fence. Thieves execute the barrier.",
         ),
         Err(reason) => Finding::new(
             WHAT,
             State::Amiss,
             reason.to_string(),
-            "Owners execute a full fence in each pop where they would have none. A seccomp filter (systemd's SystemCallFilter, a container's profile) that lists membarrier(2) grants it.",
+            "Owners execute a full fence in each pop, so forks are slower. If a seccomp filter refuses membarrier(2), allow it there (systemd: SystemCallFilter; containers: the profile).",
         ),
     }
 }
 
-/// How many of an owner's stores a thief may fail to see.
+/// The number of an owner's pops that a thief may fail to see.
 fn bound() -> Finding {
     const WHAT: &str = "reordering bound";
     let shown = match Processor::here() {
@@ -239,26 +237,26 @@ fn bound() -> Finding {
                 processor.maker, processor.family, processor.model
             )
         }
-        None => "this processor does not say which it is".to_owned(),
+        None => "unknown processor".to_owned(),
     };
     match Delta::for_this_processor() {
         Ok(delta) => Finding::new(
             WHAT,
             State::Good,
             format!("{shown}: {} pops", delta.pops()),
-            "The fence-free queues of the papers (`Thep`, `FfThe`) may be used with it.",
+            "The papers' fence-free queues (`FfThe`, `FfCl`) can use this bound.",
         ),
-        // What ships by default needs none.
+        // No default needs the bound.
         Err(reason) => Finding::new(
             WHAT,
             State::Known,
             format!("{shown}: {reason}"),
-            "No queue that is used by default needs one. `poach measure all` measures it on a machine of one's own.",
+            "Poach's defaults need no bound. `poach measure all` measures it, on real hardware.",
         ),
     }
 }
 
-/// What a look at the clock costs.
+/// The time that reading the clock takes.
 fn clock() -> Finding {
     const LOOKS: u32 = 100;
     const ROUNDS: u32 = 20;
@@ -271,19 +269,18 @@ fn clock() -> Finding {
         }
         start.elapsed().as_nanos() / u128::from(LOOKS)
     };
-    // The shortest, as a round in which another program had the processor says nothing of the
-    // clock.
+    // The shortest round, because another program may have interrupted the others.
     let each = (0..ROUNDS).map(|_| round()).min().unwrap_or(0);
-    let given = format!("a look takes {each} ns");
+    let given = format!("a reading takes {each} ns");
     if each <= DEAR {
         Finding::new(
             "clock",
             State::Good,
             given,
-            "The runtime looks when it decides whether to wake a worker, never at a fork.",
+            "The runtime reads it when it decides whether to wake a worker, not at each fork.",
         )
     } else {
-        let so = "The runtime looks when it decides whether to wake a worker: short regions from a pool asleep are slower here.";
+        let so = "The runtime reads it when it decides whether to wake a worker, so short parallel regions are slower.";
         Finding::new("clock", State::Amiss, given, so)
     }
 }
@@ -307,13 +304,13 @@ mod tests {
         assert_eq!(lines.len(), 6);
         assert_eq!(lines[0], "   ok  a       given a");
         assert_eq!(lines[1], "               so a");
-        assert_eq!(lines[4], "amiss  c       given c");
+        assert_eq!(lines[4], " warn  c       given c");
     }
 
     #[test]
     fn a_document_has_all_of_each_finding() {
         let document: serde_json::Value = serde_json::from_str(&document(&three())).unwrap();
-        assert_eq!(document["findings"][2]["state"], "amiss");
+        assert_eq!(document["findings"][2]["state"], "warn");
         assert_eq!(document["findings"][1]["given"], "given b");
         assert_eq!(document["findings"].as_array().unwrap().len(), 3);
     }

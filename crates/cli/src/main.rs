@@ -2,12 +2,12 @@
 //!
 //! | exit code | means |
 //! |---|---|
-//! | 0 | all well |
-//! | 1 | ran, but something is amiss: an unreadable entry, a violation found, an interruption |
-//! | 2 | the arguments make no sense; a sentence on stderr names the one |
+//! | 0 | success |
+//! | 1 | ran with a problem: an unreadable entry, a violation, an interruption |
+//! | 2 | usage error; a sentence on stderr names the argument |
 //!
-//! A verb is a module with `Arguments` and `run`, and one line in [`Verb`] and in `main`. What they
-//! all do with the terminal is in `output`.
+//! A subcommand is a module with `Arguments` and `run`, and one line in [`Verb`] and in `main`.
+//! `output` has what they all do with the terminal.
 
 #[cfg(feature = "bench")]
 mod bench;
@@ -29,7 +29,7 @@ use std::process::ExitCode;
 
 use clap::{CommandFactory as _, Parser, Subcommand};
 
-/// Work stealing without fences.
+/// Scan directories, check work-stealing queues and measure store buffers.
 #[derive(Debug, Parser)]
 #[command(name = "poach", version)]
 struct Arguments {
@@ -49,9 +49,8 @@ enum Verb {
 }
 
 fn main() -> ExitCode {
-    // While the process has one thread the kernel does this at once; with two it waits some
-    // milliseconds for every processor to pass by, in the midst of whatever the verb does. Where it
-    // is refused the queues fall back to full fences, as they do without this.
+    // With one thread the kernel registers the process at once; with two it takes milliseconds, in
+    // the middle of the subcommand. If it refuses, the queues fall back to full fences.
     let _ = poach_memory::membarrier::register();
     let arguments = match with_defaults() {
         Ok(arguments) => arguments,
@@ -71,11 +70,12 @@ fn main() -> ExitCode {
     }
 }
 
-/// The command line, and what stands in a file and in the environment for it.
+/// The command line, with options from the configuration file and the environment.
 ///
 /// # Errors
 ///
-/// If the latter make no sense. If the command line does not, the program ends here.
+/// If an option of the file or the environment is wrong. A wrong command line ends the program
+/// here.
 fn with_defaults() -> anyhow::Result<Arguments> {
     let line: Vec<OsString> = std::env::args_os().collect();
     let parse = |words: &[OsString]| {

@@ -80,12 +80,12 @@ impl<'a> Target<'a> {
         self == Target::Stdout && io::stdout().is_terminal()
     }
 
-    /// Writes a document: to stdout piece by piece, where a pipe that nobody reads any more is no
-    /// error; to a file by way of another beside it, which takes its name when it is complete.
+    /// Writes a document. Stdout gets it piece by piece, and a closed pipe is no error. A file is
+    /// written under another name beside it, and renamed when it is complete.
     ///
     /// # Errors
     ///
-    /// If it cannot be written to. What stood in the file stands there still.
+    /// If the target cannot be written to. An existing file keeps its content then.
     pub(crate) fn write(self, write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<()> {
         match self {
             Target::Stdout => {

@@ -18,7 +18,7 @@ pub(crate) fn use_profile(profile: &Profile) -> Result<()> {
 /// Has the suites take the bound of the processor that `cpuid` shows, and an ample one where none
 /// is known of it and none was given; returns the ample one then.
 pub(crate) fn use_unproven_bounds() -> Option<NonZeroU64> {
-    // SAFETY: `cpuid` is trusted, and nobody knows of the ample bound: the user is told so before
-    // the first sample, and how to give one that was measured. Each sample's result is checked.
+    // SAFETY: `cpuid` is trusted. The ample bound is not known to hold: the user is told so before
+    // the first sample, and how to give a measured bound. Each sample's result is checked.
     unsafe { poach_bench::use_unproven_bounds() }
 }

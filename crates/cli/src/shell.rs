@@ -1,5 +1,5 @@
-//! `poach completions` and `poach man`: what shells and `man` know of the flags, from where they
-//! are defined.
+//! `poach completions` and `poach man`: completion scripts and manual pages, generated from the
+//! definition of the flags.
 
 use std::fs;
 use std::path::PathBuf;
@@ -11,7 +11,7 @@ use clap_complete::Shell;
 
 use crate::output::{AMISS, USAGE, complain, print};
 
-/// Print what a shell completes poach's verbs and flags from.
+/// Print a completion script for a shell.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   poach completions bash > ~/.local/share/bash-completion/completions/poach
@@ -19,22 +19,22 @@ use crate::output::{AMISS, USAGE, complain, print};
   poach completions fish > ~/.config/fish/completions/poach.fish
   poach completions powershell >> $PROFILE")]
 pub(crate) struct Completions {
-    /// Which shell.
+    /// Shell.
     #[arg(value_enum)]
     shell: Shell,
 }
 
-/// Print a page for man: of poach, of a verb, or of a verb of that.
+/// Print a manual page.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   poach man scan | man -l -
   poach man measure capacity | man -l -
   poach man --into ~/.local/share/man/man1")]
 pub(crate) struct Man {
-    /// Write the pages of poach and of all its verbs into a directory.
+    /// Write the pages of all commands to DIR.
     #[arg(long, value_name = "DIR", conflicts_with = "verb")]
     into: Option<PathBuf>,
-    /// Of which verb, and of which of that one's verbs.
+    /// Command and subcommand, such as `measure capacity` [default: poach itself].
     verb: Vec<String>,
 }
 
@@ -57,7 +57,7 @@ pub(crate) fn man(arguments: &Man, mut command: Command) -> ExitCode {
     let within = |page: Command, verb: &String| page.find_subcommand(verb).cloned();
     let page = arguments.verb.iter().try_fold(command, within);
     let Some(page) = page else {
-        complain("man", "there is no such verb; `poach --help` lists them");
+        complain("man", "there is no such command; `poach --help` lists the commands");
         return ExitCode::from(USAGE);
     };
     let mut text = Vec::new();

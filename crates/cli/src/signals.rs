@@ -34,7 +34,7 @@ pub(crate) fn on_interrupt(mut act: impl FnMut(bool) + Send + 'static) -> Result
 
 const CONTEXT: &str = "could not listen for Ctrl-C";
 
-/// Those that are not ignored.
+/// The signals that are not ignored.
 #[cfg(target_os = "linux")]
 fn wanted() -> Vec<i32> {
     use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};

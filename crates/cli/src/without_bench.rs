@@ -1,16 +1,15 @@
-//! `poach bench` in a program that was built without the suites: says how to build one that has
-//! them.
+//! `poach bench` in a program that was built without the suites: says how to build it with them.
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use crate::output::{self, USAGE};
 
-/// Run the papers' programs side by side with other schedulers. This program was built without it.
+/// Run the benchmark suites (not in this build).
 #[derive(Debug, clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Arguments {
-    /// Whatever the suites would have been asked, `--help` included.
+    /// Any arguments of the suites, `--help` included.
     #[arg(hide = true, trailing_var_arg = true, allow_hyphen_values = true)]
     arguments: Vec<OsString>,
 }

@@ -1,4 +1,4 @@
-//! What `poach check` is asked.
+//! The command line of `poach check`.
 
 use std::num::NonZeroU64;
 use std::path::PathBuf;
@@ -6,81 +6,80 @@ use std::path::PathBuf;
 use poach_check::Consistency;
 use poach_models::matrix::PolicyKind;
 
-/// Run a queue's own source on a simulated machine with bounded store buffers, in every order.
+/// Model-check a work-stealing queue on a machine with bounded store buffers.
+///
+/// Runs the queue's own source in every order of its steps, and of stores that reach memory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  poach check ff-cl                                  Chase-Lev without its fence, delta as computed
+  poach check ff-cl                                  Chase-Lev without its fence, the default delta
   poach check ff-cl --store-buffer 2 --delta 1       delta one too small: a counterexample
-  poach check ff-cl --delta 1 --svg race.svg         the same, drawn
+  poach check ff-cl --delta 1 --svg race.svg         the same, as a picture
   poach check all                                    the matrix of queues, policies and bounds
-  poach check litmus                                 the machine against the x86-TSO paper
-  poach check chase-lev --memory c11                 under the memory model of C11, where orderings count
+  poach check litmus                                 the litmus tests of the x86-TSO paper
+  poach check chase-lev --memory c11                 the memory model of C11
   poach check laws                                   a thief alone with a queue of one task
-  poach check SB.litmus --store-buffer 1             a litmus file of herd's, with a bound
+  poach check SB.litmus --store-buffer 1             a litmus file of herd, with a bound
 
-Exit code: 0 if nothing is wrong, 1 for a violation or an interrupted search, 2 for usage.")]
+Exit code: 0 without a violation, 1 for a violation or an interrupted search, 2 for a usage error.")]
 pub(crate) struct Arguments {
-    /// The queue, or `all`, `litmus` or `laws`, or a litmus file of herd's for x86.
+    /// A queue, `all`, `litmus`, `laws`, or a litmus file of herd for x86.
     #[arg(value_name = "ALGORITHM")]
     pub(super) subject: String,
-    /// The memory model: `c11` lets a load return what is no longer the newest, and each ordering
-    /// counts.
+    /// Memory model.
     #[arg(long, value_name = "MODEL", value_enum, default_value_t = MemoryModel::Tso)]
     pub(super) memory: MemoryModel,
-    /// Entries of each thread's store buffer; 0 is sequential consistency, and `unbounded` is for
-    /// litmus files [default: 2, for a litmus file unbounded].
+    /// Entries of each thread's store buffer [default: 2; unbounded for a litmus file].
+    ///
+    /// 0 is sequential consistency. `unbounded` is for litmus files only.
     #[arg(long, value_name = "S")]
     pub(super) store_buffer: Option<Entries>,
-    /// The entry behind the buffer, which coalesces neighbours to one address.
+    /// Simulate the entry behind the buffer, which coalesces consecutive stores to one address.
     #[arg(long, value_name = "ON|OFF", value_enum, default_value_t = Switch::On)]
     pub(super) egress: Switch,
-    /// How many pops a thief may fail to see [default: ceil((S + 1) / (X + 1))].
+    /// Number of pops that a thief may fail to see [default: ceil((S + 1) / (X + 1))].
     #[arg(long, value_name = "DELTA")]
     pub(super) delta: Option<NonZeroU64>,
-    /// Stores between two pops other than the one to the tail [default: 1 with a bounded policy,
-    /// else 0].
+    /// Stores to other words between two pops [default: 1 with a bounded policy, else 0].
     #[arg(long, value_name = "X")]
     pub(super) stores_between: Option<u32>,
-    /// Tasks in the queue to begin with, in the scene drain [default: 3, or delta + 1 with a
-    /// bounded policy].
+    /// Initial tasks in the scene `drain` [default: 3, or delta + 1 with a bounded policy].
     #[arg(long, value_name = "N")]
     pub(super) tasks: Option<u32>,
-    /// What the owner does [default: drain, and where --tasks and --replay do not speak of it,
-    /// brief; of the injector pushes].
+    /// The owner's program [default: drain and brief; drain alone with --tasks or --replay; pushes
+    /// for the injector].
     #[arg(long, value_enum, value_name = "SCENE")]
     pub(super) scene: Option<SceneName>,
-    /// Thieves.
+    /// Number of thieves.
     #[arg(long, value_name = "K", default_value_t = 1)]
     pub(super) thieves: u32,
-    /// How often each thief tries to steal [default: 2, in the scene pushes 1].
+    /// Attempts of each thief [default: 2; 1 in the scene `pushes`].
     #[arg(long, value_name = "N")]
     pub(super) steals: Option<u32>,
-    /// The fence policy, if not the queue's own.
+    /// Fence policy [default: the queue's own].
     #[arg(long, value_enum, value_name = "P")]
     pub(super) policy: Option<PolicyName>,
-    /// Interrupt a thread that could go on at most so often in one execution.
+    /// Limit the preemptions in each execution.
     #[arg(long, value_name = "N")]
     pub(super) preemptions: Option<u32>,
-    /// So many executions at random, instead of all.
+    /// Run random executions instead of all.
     #[arg(long, value_name = "EXECUTIONS", conflicts_with = "preemptions")]
     pub(super) random: Option<u64>,
-    /// Where the random numbers start [default: one that is printed].
+    /// Seed of --random [default: a random seed, which is printed].
     #[arg(long, value_name = "N", requires = "random")]
     pub(super) seed: Option<u64>,
-    /// Run the one execution of this choice string, from a counterexample (of the scene drain, if
-    /// --scene says no other).
+    /// Replay an execution from the choice string of a counterexample.
     #[arg(long, value_name = "CHOICES", conflicts_with_all = ["random", "preemptions"])]
     pub(super) replay: Option<String>,
-    /// Stop after so many seconds.
+    /// Stop after N seconds.
     #[arg(long, value_name = "N")]
     pub(super) seconds: Option<u64>,
-    /// Draw the counterexample into this file.
+    /// Draw the counterexample as an SVG file.
     #[arg(long, value_name = "FILE")]
     pub(super) svg: Option<PathBuf>,
-    /// With `all`: a smaller matrix, within half a minute.
+    /// With `all`: check a smaller matrix, in half a minute.
     #[arg(long)]
     pub(super) quick: bool,
-    /// With `all`: search the injector's pushes further, in some minutes.
+    /// With `all`: search the injector's pushes further, which takes minutes.
     #[arg(long, conflicts_with = "quick")]
     pub(super) full: bool,
     /// Print one JSON document.
@@ -125,7 +124,7 @@ impl Switch {
 pub(super) enum MemoryModel {
     /// Total store order, with store buffers.
     Tso,
-    /// C11's and Rust's, without load buffering.
+    /// The memory model of C11 and Rust, without load buffering: stale loads, and orderings count.
     C11,
 }
 
@@ -138,18 +137,18 @@ impl MemoryModel {
     }
 }
 
-/// What the owner does.
+/// The owner's program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(super) enum SceneName {
-    /// It pops until no task is left.
+    /// Pop until no task is left.
     Drain,
-    /// It pushes two, pops one, and pops until none is left.
+    /// Push two tasks, pop one, then pop until no task is left.
     Brief,
-    /// It pushes and pops by turns, over a queue that must grow.
+    /// Push and pop in turn, in a queue that must grow.
     Mixed,
-    /// It pops one of two when a thief has come, and waits for the thief.
+    /// Pop one of two tasks after a thief has begun, and wait for the thief.
     Echo,
-    /// It pushes one into an empty queue, as does the injector's second pusher, and pops none.
+    /// Push one task into an empty queue, beside the injector's second pusher; pop none.
     Pushes,
 }
 

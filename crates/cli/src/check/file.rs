@@ -114,7 +114,7 @@ pub(super) fn run(path: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> 
     Ok(answer.conclusive && !amiss(test.quantifier(), answer.holds))
 }
 
-/// A file that requires or forbids is violated by `No`; one that asks is answered by it.
+/// `No` violates a file that requires or forbids; it answers a file that asks.
 fn amiss(quantifier: Quantifier, holds: bool) -> bool {
     quantifier != Quantifier::Exists && !holds
 }

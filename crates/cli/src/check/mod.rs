@@ -67,7 +67,7 @@ fn dispatch(arguments: &Arguments) -> Result<bool> {
     })?;
     let queue = QUEUES.iter().any(|queue| queue.name == arguments.subject);
     if arguments.memory == MemoryModel::C11 && !queue {
-        usage!("--memory is for one queue: {} has its own", arguments.subject);
+        usage!("--memory is for a single queue: {} has its own", arguments.subject);
     }
     match arguments.subject.as_str() {
         "all" => all(arguments, &stop),
@@ -84,7 +84,7 @@ fn entries(arguments: &Arguments) -> Result<u32> {
         None => Ok(2),
         Some(Entries::Bounded(entries)) => Ok(entries),
         Some(Entries::Unbounded) => {
-            usage!("--store-buffer unbounded is for litmus files: no delta hides as much as it")
+            usage!("--store-buffer unbounded is for litmus files: no delta would be large enough")
         }
     }
 }
@@ -113,27 +113,25 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
         );
     }
     if weak && arguments.store_buffer.is_some() {
-        usage!(
-            "--store-buffer is for total store order: under C11 there are messages in its place"
-        );
+        usage!("--store-buffer is for --memory tso: the model of C11 has no store buffers");
     }
     if arguments.delta.is_some() && !kind.bounded() {
-        usage!("--delta is for the policies bounded and resolved, and this is {}", kind.name());
+        usage!("--delta is for the policies bounded and resolved, not for {}", kind.name());
     }
     let buffer = entries(arguments)?;
     let stores = arguments.stores_between.unwrap_or(u32::from(kind.bounded()));
     let bound = delta(buffer, arguments.egress.on(), stores);
     let delta = arguments.delta.unwrap_or(bound);
-    // One task beyond what may be hidden, and one that a delta too small gives away.
+    // One task beyond the hidden tasks, and one task that a delta too small would give away.
     let most = if kind.bounded() { delta.max(bound).get().min(1000) as u32 + 1 } else { 3 };
     let tasks = arguments.tasks.unwrap_or(most);
     if tasks > 60 {
-        usage!("--tasks {tasks} is more than a history can hold: at most 60");
+        usage!("--tasks {tasks} is too many: at most 60");
     }
     // A second pusher, and a pool's producer, are threads, too.
     let thieves = if queue.algorithm.is_shared() { 6 } else { 7 };
     if arguments.thieves > thieves {
-        usage!("--thieves {} is more than a model can have: at most {thieves}", arguments.thieves);
+        usage!("--thieves {} is too many: at most {thieves}", arguments.thieves);
     }
     let steals = arguments.steals.unwrap_or(2);
     if arguments.thieves.saturating_mul(steals) > MOST_STEALS {
@@ -144,7 +142,7 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
         );
     }
     if buffer > MOST_STORES {
-        usage!("--store-buffer {buffer} is more than a processor has: at most {MOST_STORES}");
+        usage!("--store-buffer {buffer} is too many: at most {MOST_STORES}");
     }
     if let Some(stores) = arguments.stores_between.filter(|stores| *stores > MOST_STORES) {
         usage!("--stores-between {stores} is too many: at most {MOST_STORES}");
@@ -297,7 +295,7 @@ fn seed() -> u64 {
     std::collections::hash_map::RandomState::new().build_hasher().finish() >> 32
 }
 
-/// Estimates a search from smaller ones, and refuses one that would not end.
+/// Estimates a search from smaller searches, and refuses a search that would not end.
 fn refuse_endless(
     scene: &str,
     scenario: &Scenario,

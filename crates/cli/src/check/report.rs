@@ -354,8 +354,8 @@ impl LitmusRow {
     }
 
     fn of(test: &Litmus, found: &Found) -> Self {
-        // An outcome that occurs is allowed, however far the search went; one that does not is
-        // forbidden only if all was covered.
+        // An outcome that occurs is allowed, however far the search went. An outcome that does not
+        // occur is forbidden only if every execution was covered.
         let conclusive = found.occurred || found.report.complete;
         let ok = conclusive && found.occurred == test.allowed;
         let answer = if conclusive { allowed(found.occurred) } else { "unknown" };

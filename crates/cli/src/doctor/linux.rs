@@ -1,4 +1,4 @@
-//! What only Linux tells: filters, limits of groups, address space and large pages.
+//! Checks for Linux: filters, limits of control groups, address space and large pages.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -34,6 +34,9 @@ pub(super) fn findings() -> Vec<Finding> {
 
 const GROUPS: &str = "/sys/fs/cgroup";
 
+/// How a limit of unknown form is shown.
+const UNREADABLE: &str = "Poach does not understand this limit.";
+
 /// The directory of the process's group, by `/proc/self/cgroup` of version 2.
 fn group(text: &str) -> Option<PathBuf> {
     let path = text.lines().find_map(|line| line.strip_prefix("0::/"))?;
@@ -44,25 +47,21 @@ fn group(text: &str) -> Option<PathBuf> {
 fn seccomp(status: &str) -> Finding {
     const WHAT: &str = "seccomp";
     match status.lines().find_map(|line| line.strip_prefix("Seccomp:")).map(str::trim) {
-        Some("0") => Finding::new(WHAT, State::Good, "no filter", "Nothing is refused by one."),
+        Some("0") => Finding::new(WHAT, State::Good, "no filter", "No system call is refused."),
         Some("1" | "2") => Finding::new(
             WHAT,
             State::Known,
             "a filter",
-            "Where it refuses membarrier(2), from the start or later, owners use full fences, where it refuses sched_setaffinity(2) workers stay where they are put.",
+            "If it refuses membarrier(2), owners execute full fences. If it refuses sched_setaffinity(2), workers cannot be pinned.",
         ),
-        _ => Finding::new(
-            WHAT,
-            State::Known,
-            "the system does not say",
-            "Nothing depends on it being known.",
-        ),
+        _ => Finding::new(WHAT, State::Known, "unknown", "Poach works with a filter and without."),
     }
 }
 
-/// Of a group and those above it: "quota period" each, both in microseconds. The smallest counts.
+/// The limits of a control group and its ancestors: "quota period", both in microseconds. The
+/// smallest counts.
 fn quota(limits: &[String]) -> Finding {
-    const WHAT: &str = "quota of the group";
+    const WHAT: &str = "cgroup CPU quota";
     let processors = |limit: &String| {
         let mut numbers = limit.split_whitespace().map(str::parse::<f64>);
         match (numbers.next(), numbers.next()) {
@@ -71,38 +70,38 @@ fn quota(limits: &[String]) -> Finding {
         }
     };
     match limits.iter().map(processors).collect::<Option<Vec<f64>>>() {
-        None => Finding::new(WHAT, State::Known, limits.concat().trim(), "It is not understood."),
+        None => Finding::new(WHAT, State::Known, limits.concat().trim(), UNREADABLE),
         Some(limits) => match limits.into_iter().reduce(f64::min) {
-            None => Finding::new(WHAT, State::Good, "none", "All processors are the program's."),
+            None => Finding::new(WHAT, State::Good, "none", "Workers can use whole processors."),
             Some(least) => Finding::new(
                 WHAT,
                 State::Known,
                 format!("{least:.2} processors"),
-                "Pools have so many workers, rounded down, and one at least. What runs beyond the quota stands still until the next period.",
+                "A pool has this number of workers by default, rounded down, at least one. Threads that exceed the quota pause until the next period.",
             ),
         },
     }
 }
 
-/// Of a group and those above it, in bytes. The smallest counts.
+/// The limits of a control group and its ancestors, in bytes. The smallest counts.
 fn memory(limits: &[String]) -> Finding {
-    const WHAT: &str = "memory of the group";
+    const WHAT: &str = "cgroup memory limit";
     let bytes = |limit: &String| limit.trim().parse::<u64>().ok();
     match limits.iter().map(bytes).collect::<Option<Vec<u64>>>() {
-        None => Finding::new(WHAT, State::Known, limits.concat().trim(), "It is not understood."),
+        None => Finding::new(WHAT, State::Known, limits.concat().trim(), UNREADABLE),
         Some(limits) => match limits.into_iter().min() {
-            None => Finding::new(WHAT, State::Good, "no limit", "Memory is what the machine has."),
+            None => Finding::new(WHAT, State::Good, "none", "Pools can use all memory."),
             Some(least) => Finding::new(
                 WHAT,
                 State::Known,
                 format!("{} MiB", least >> 20),
-                "What a pool reserves counts once it is used, page by page.",
+                "A pool's memory counts page by page, when it is first used.",
             ),
         },
     }
 }
 
-/// The limit of the process in bytes, and the system's rule for what is reserved and not used.
+/// The limit of the process in bytes, and the system's rule for reserved memory.
 fn address_space(limit: Option<u64>, overcommit: Option<&str>) -> Finding {
     const WHAT: &str = "address space";
     let charged = overcommit.is_some_and(|rule| rule.trim() == "2");
@@ -110,11 +109,11 @@ fn address_space(limit: Option<u64>, overcommit: Option<&str>) -> Finding {
         None => "no limit".to_owned(),
         Some(bytes) => format!("{} MiB (ulimit -v)", bytes >> 20),
     };
-    let so = "Deques and call stacks are reserved whole, and used page by page.";
+    let so = "Pools reserve deques and call stacks whole, and use them page by page.";
     match (limit, charged) {
         (None, false) => Finding::new(WHAT, State::Good, given, so),
         (_, true) => {
-            let given = format!("{given}; what is reserved is charged (overcommit_memory 2)");
+            let given = format!("{given}; reserved memory is charged (overcommit_memory 2)");
             Finding::new(WHAT, State::Known, given, so)
         }
         (Some(_), false) => {
@@ -125,24 +124,24 @@ fn address_space(limit: Option<u64>, overcommit: Option<&str>) -> Finding {
     }
 }
 
-/// How many files the process may have open.
+/// The number of files that the process may have open.
 fn files(limit: Option<u64>) -> Finding {
     let given =
         limit.map_or_else(|| "no limit".to_owned(), |number| format!("{number} (ulimit -n)"));
-    let so = "Where they run out `poach scan` reports what it could not read, and ends with 1.";
+    let so = "If this is too few, `poach scan` lists the directories that it could not read.";
     Finding::new("open files", State::Good, given, so)
 }
 
-/// Whether the system uses large pages by itself: the word in brackets.
+/// The system's use of large pages: the word in brackets.
 fn large_pages(enabled: Option<&str>) -> Finding {
     const WHAT: &str = "large pages";
     let chosen = enabled.and_then(|text| text.split(['[', ']']).nth(1));
-    let given = chosen.unwrap_or("the system does not say").to_owned();
+    let given = chosen.unwrap_or("unknown").to_owned();
     Finding::new(
         WHAT,
         State::Known,
         given,
-        "Poach asks for none: for queues that grow they cost more than they gave.",
+        "Poach requests none, because growing queues became slower with them.",
     )
 }
 
@@ -164,10 +163,10 @@ mod tests {
         assert_eq!(quota(&limits(&["400000 100000", "150000 100000\n"])).given, "1.50 processors");
         assert_eq!(quota(&[]).state, State::Good);
         for garbage in ["", "1", "x y", "5 0"] {
-            assert_eq!(quota(&limits(&["1 1", garbage])).so, "It is not understood.", "{garbage}");
+            assert_eq!(quota(&limits(&["1 1", garbage])).so, UNREADABLE, "{garbage}");
         }
         assert_eq!(memory(&limits(&["2147483648", "1073741824\n"])).given, "1024 MiB");
-        assert_eq!(memory(&limits(&["1", "-"])).so, "It is not understood.");
+        assert_eq!(memory(&limits(&["1", "-"])).so, UNREADABLE);
         assert_eq!(memory(&[]).state, State::Good);
     }
 
@@ -179,7 +178,7 @@ mod tests {
         assert_eq!(files(Some(64)).given, "64 (ulimit -n)");
         assert_eq!(files(None).given, "no limit");
         assert_eq!(large_pages(Some("always [madvise] never\n")).given, "madvise");
-        assert_eq!(large_pages(Some("garbage")).given, "the system does not say");
+        assert_eq!(large_pages(Some("garbage")).given, "unknown");
     }
 
     #[test]

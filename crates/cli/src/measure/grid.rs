@@ -1,5 +1,5 @@
-//! The worker and the thief at every point: which points, for how long, and the journal of those
-//! done.
+//! The litmus test of a worker and a thief: its points, its time, and the journal of finished
+//! points.
 
 use std::io::{self, IsTerminal as _};
 use std::num::NonZeroU64;
@@ -24,36 +24,36 @@ use crate::output::complain;
 
 #[derive(Debug, clap::Args)]
 pub(super) struct Grid {
-    /// Every delta, and a million rounds of each.
+    /// Measure every delta, with a million rounds of each.
     #[arg(long)]
     long: bool,
-    /// Rounds of a point [default: 1000000 with --long, else 100000 or what fits into 30 s in
-    /// all].
+    /// Rounds of each point [default: 1000000 with --long, else 100000, or fewer to end in 30 s].
     #[arg(long, value_name = "N")]
     runs: Option<NonZeroU64>,
-    /// Only these points: so many stores between two pops, and this delta; the stores go to
-    /// distinct lines, to words of one line, or to one word [default: the grid around the
-    /// boundary].
+    /// Measure only these points [default: the grid around the boundary].
+    ///
+    /// A point is the number of stores between two pops, delta, and where the stores go: to
+    /// distinct lines, to the words of one line, or to one word.
     #[arg(long, value_name = "STORES:DELTA[:lines|words|one]", value_delimiter = ',')]
     point: Vec<Point>,
-    /// Only these placements [default: those that the machine has].
+    /// Measure only these placements of the two threads [default: all that the machine has].
     #[arg(long, value_enum, value_name = "PLACE", value_delimiter = ',')]
     placement: Vec<Place>,
-    /// Keep each point in this file when it is done, and do not repeat those that are there.
+    /// Save finished points to FILE, and skip points that it has.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
-    /// Begin no point after so many minutes.
+    /// Begin no point after N minutes.
     #[arg(long, value_name = "N")]
     minutes: Option<NonZeroU64>,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Place {
-    /// Wherever the system puts the threads.
+    /// The system's choice.
     Os,
-    /// On two hyperthreads of one core.
+    /// Two hyperthreads of one core.
     Siblings,
-    /// On two cores.
+    /// Two cores.
     Cores,
 }
 
@@ -70,9 +70,9 @@ impl Place {
 /// A placement and its two processors, if it says which.
 type Pair = (Placement, Option<(usize, usize)>);
 
-/// The rounds of a quick grid take no longer than this, but for the fewest that a point has.
+/// Time limit of a quick grid; each point has `FEWEST` rounds all the same.
 const QUICK: Duration = Duration::from_secs(30);
-/// A point of which there are fewer has not been looked at.
+/// A point with fewer rounds counts as not measured.
 const FEWEST: u64 = 200;
 
 impl Grid {
@@ -100,12 +100,12 @@ impl Grid {
         if cfg!(debug_assertions) {
             complain(
                 "measure",
-                "this is a debug build, whose worker makes stores that are not counted",
+                "this is a debug build, in which the worker makes further stores; use a release build",
             );
         }
         let documented = Processor::here().and_then(Processor::documented).map(|row| row.capacity);
         let Some(capacity) = capacity.or(documented) else {
-            bail!("there is neither a measured nor a documented capacity to choose the points by");
+            bail!("the capacity of the store buffer is unknown; choose points by --point");
         };
         let mut points = self.point.clone();
         if points.is_empty() {
@@ -130,7 +130,7 @@ impl Grid {
         let run = |(placement, _): &Pair| Run { placement: *placement, points: Vec::new() };
         let mut runs: Vec<Run> = pairs.iter().map(run).collect();
         let mut left_out = 0;
-        // The placements by turns, so that one that is cut short has points of each.
+        // The placements in turn, so that an interrupted grid has points of each.
         for (at, point) in points.iter().enumerate() {
             for ((placement, pair), run) in pairs.iter().zip(&mut runs) {
                 let known = journal.as_ref().and_then(|journal| journal.find(*placement, *point));
@@ -155,7 +155,10 @@ impl Grid {
         }
         bar.finish_and_clear();
         if left_out > 0 {
-            complain("measure", &format!("{left_out} points were left out: --minutes are over"));
+            complain(
+                "measure",
+                &format!("{left_out} points were left out, because the --minutes are over"),
+            );
         }
         Ok(runs)
     }
@@ -171,7 +174,7 @@ impl Grid {
     }
 }
 
-/// A point: so many rounds, or as many as its share of the time allows.
+/// Runs a point for the given number of rounds, or for its share of the time.
 fn one(
     point: Point,
     rounds: u64,

@@ -32,83 +32,82 @@ use self::out::Out;
 use self::usage::Usage;
 use crate::output::{AMISS, USAGE, complain, print};
 
-/// Measure this processor's store buffer, and how many stores a load may overtake.
+/// Measure this processor's store buffer and its reordering bound.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  poach measure all --out here             everything, a document and a profile
+  poach measure all --out here             everything, with a document and a profile
   poach measure capacity --times 5 --busy  five times, while another core is busy
   poach measure litmus --long --journal points.jsonl
-                                           a million rounds a point, to be cut short and taken up again
+                                           a million rounds a point, resumable
   poach measure litmus --point 72:1,4:17:one --runs 1000000
-                                           two points: 72 stores and delta 1; 4 to one word and 17
-  poach measure coherence --out here.json  what a line, a fence and an exchange cost, to simulate with
+                                           two points: 72 stores, delta 1; 4 stores to one word, delta 17
+  poach measure coherence --out here.json  a machine for poach bench simulate
   poach measure stores ./program --queue The::pop
   poach measure soak --profile here/profile.txt
 
-Exit code: 0 if all is as it should be, 1 if something could not be measured or was violated,
-2 for usage.")]
+Exit code: 0 for success, 1 if a measurement failed or a bound was violated, 2 for a usage error.")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     what: What,
     /// Print one JSON document.
     #[arg(long, global = true)]
     json: bool,
-    /// Seeds everything random.
+    /// Seed of all random numbers.
     #[arg(long, global = true, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Capacity, litmus tests and costs, and a report of them.
+    /// Measure everything, and print a report.
     All {
         #[command(flatten)]
         grid: Grid,
-        /// Write measure.json and profile.txt into this directory.
+        /// Write measure.json and profile.txt to DIR.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
     },
-    /// The entries of the store buffer.
+    /// Measure the number of entries of the store buffer.
     Capacity {
-        /// Measure so many times; exit code 1 if they differ.
+        /// Measure N times; exit code 1 if the results differ.
         #[arg(long, value_name = "N", default_value = "1")]
         times: NonZeroU64,
-        /// Keep another processor busy with stores meanwhile.
+        /// Keep another processor busy with stores.
         #[arg(long)]
         busy: bool,
     },
-    /// A worker and a thief on the FF-THE queue, over stores between pops and delta.
+    /// Measure the reordering bound, by a worker and a thief on the FF-THE queue.
     Litmus(Grid),
-    /// What accesses cost, as a machine for `poach bench simulate --memory FILE`.
+    /// Measure the costs of accesses, as a machine for `poach bench simulate --memory FILE`.
     Coherence {
-        /// Write the machine into this file.
+        /// Write the machine to FILE.
         #[arg(long, value_name = "FILE")]
         out: Option<PathBuf>,
     },
-    /// SB, MP, LB and IRIW.
+    /// Run the litmus tests SB, MP, LB and IRIW.
     Classic {
-        /// Runs of each.
+        /// Runs of each test.
         #[arg(long, value_name = "N", default_value = "1000000")]
         runs: NonZeroU64,
     },
-    /// The fewest stores that a program makes between two pops.
+    /// Find the fewest stores that a program makes between two pops.
     Stores {
-        /// A linked x86-64 ELF program, with its symbols.
+        /// A linked x86-64 ELF program with symbols.
         #[arg(value_name = "BINARY")]
         binary: PathBuf,
         /// The function that pops: a symbol, or the end of a Rust path.
         #[arg(long, value_name = "NAME", default_value = "pop")]
         queue: String,
     },
-    /// Tasks through a queue with the bound of a profile, each of them counted.
+    /// Test the bound of a profile: send tasks through a queue, and count each of them.
     Soak {
-        /// The profile that `all` wrote.
+        /// A profile, as written by `all`.
         #[arg(long, value_name = "FILE")]
         profile: PathBuf,
-        /// Tasks, at least.
+        /// Least number of tasks.
         #[arg(long, value_name = "N", default_value = "100000000")]
         tasks: NonZeroU64,
-        /// Halve delta: a bound that should fail.
+        /// Halve delta, to see that a wrong bound fails.
         #[arg(long)]
         halve: bool,
     },
@@ -132,9 +131,8 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     }
     if !Machine::total_store_order() {
         bail!(
-            "this is a {} processor, and no total store order: nothing bounds the stores that a load \
-             overtakes, so there is no capacity that would help, and Bounded refuses to be made here; use \
-             Full or Asymmetric",
+            "this {} processor has no total store order, so there is no reordering bound to measure; \
+             use the policy Full or Asymmetric",
             std::env::consts::ARCH
         );
     }
@@ -142,7 +140,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     let processor = Processor::here();
     let outcome = match &arguments.what {
         What::All { grid, out } => {
-            // Both before a minute of measuring, not after.
+            // Both can fail, so they come before a minute of measuring.
             let pairs = grid.pairs(&topology)?;
             let out = out.as_deref().map(Out::prepare).transpose()?;
             let sweeps = sweep(&topology, arguments.seed, false)?;
@@ -172,7 +170,7 @@ fn measure(arguments: &Arguments) -> Result<bool> {
         }
         What::Coherence { out } => {
             let entries = sweep(&topology, arguments.seed, false)?.entries;
-            // Its threads are bound, and this one is to stay free.
+            // The measurement binds its thread to a processor; the main thread stays unbound.
             let measured = thread::scope(|scope| {
                 scope.spawn(|| coherence::measure(&topology, entries)).join()
             });
@@ -203,11 +201,11 @@ fn measure(arguments: &Arguments) -> Result<bool> {
     outcome
 }
 
-/// A virtual machine may be moved under a measurement.
+/// Fails if the processor changed: a virtual machine may be moved during a measurement.
 fn stayed(before: Option<Processor>) -> Result<()> {
     if Processor::here() != before {
         bail!(
-            "the processor changed while it was measured (a virtual machine that was moved): run again"
+            "the processor changed during the measurement (the virtual machine was moved): run again"
         );
     }
     Ok(())
@@ -228,7 +226,7 @@ fn sweep(topology: &Topology, seed: u64, busy: bool) -> Result<Capacity> {
         [] => return Err(CannotPlace::OneProcessor.into()),
     };
     if busy && other.is_none() {
-        let why = "--busy keeps another processor busy, and this process may use one only";
+        let why = "--busy needs a second processor, and this process may use only one";
         return Err(Usage(why.to_owned()).into());
     }
     let stop = AtomicBool::new(false);
@@ -282,7 +280,7 @@ fn capacity_only(
         print(format!("{} times: {}\n", times, found.join(" ")).as_bytes())?;
     }
     if !same {
-        complain("measure", &format!("the capacity differs from time to time: {found:?}"));
+        complain("measure", &format!("the measurements differ: {found:?} entries"));
     }
     Ok(well && same)
 }
@@ -302,7 +300,7 @@ fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {
     let mut text = format!("{}: {} direct calls\n", found.functions.join(", "), found.calls);
     let mut way = |title: &str, way: &Option<Way>| match way {
         None => {
-            let _ = writeln!(text, "\n{title}: no way leads from a pop to the next");
+            let _ = writeln!(text, "\n{title}: no path leads from a pop to the next");
         }
         Some(way) => {
             let _ = write!(
@@ -320,12 +318,12 @@ fn program_stores(binary: &Path, queue: &str, json: bool) -> Result<bool> {
             }
         }
     };
-    way("whatever is not seen may pop", &found.certain);
-    way("unknown calls return and do not pop", &found.likely);
+    way("if unknown code may pop", &found.certain);
+    way("if unknown calls return without a pop", &found.likely);
     let _ = write!(
         text,
-        "\ncounted as no store: {} calls that cannot be followed, {} jumps through pointers; not followed: \
-         {} returns to callers that are not known\n",
+        "\ncounted as no store: {} unknown calls, {} jumps through pointers; not followed: \
+         {} returns to unknown callers\n",
         found.unknown_calls, found.indirect_jumps, found.unknown_returns
     );
     print(text.as_bytes())?;

@@ -36,7 +36,7 @@ impl Out {
         let trial = out.half(DOCUMENT);
         fs::File::create(&trial)
             .and_then(|_| fs::remove_file(&trial))
-            .map_err(|error| unusable(format!("no file can be made in it: {error}")))?;
+            .map_err(|error| unusable(format!("cannot create a file in it: {error}")))?;
         Ok(out)
     }
 
@@ -49,10 +49,9 @@ impl Out {
         let mut files = vec![(DOCUMENT, document.to_json()?)];
         match document.profile() {
             Some(profile) => files.push((PROFILE, profile.to_string())),
-            None => complain(
-                "measure",
-                "no profile is written: it takes a capacity and violations to make one",
-            ),
+            None => {
+                complain("measure", "no profile was written: it needs a capacity and violations");
+            }
         }
         let written = self.all(&files);
         if written.is_err() {

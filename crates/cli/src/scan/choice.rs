@@ -1,4 +1,4 @@
-//! Which entries count: the flags that exclude and select.
+//! The flags that exclude and select entries.
 
 use std::collections::HashSet;
 use std::ffi::OsString;
@@ -21,63 +21,64 @@ use crate::output::{complain, shown};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Choosing")]
 pub(super) struct Choosing {
-    /// Leave out what matches: a name, or with a slash in it a path below PATH or an absolute
-    /// path. A directory is not read then.
+    /// Exclude entries that match a pattern.
+    ///
+    /// A pattern without a slash matches names. A pattern with a slash matches paths below PATH, or
+    /// absolute paths. An excluded directory is not read.
     #[arg(long, short = 'X', value_name = "GLOB")]
     exclude: Vec<OsString>,
-    /// Leave out what the globs in FILE match, too: one a line, `#` begins a comment; `-` is
-    /// stdin.
+    /// Read patterns to exclude from FILE, one per line; `#` begins a comment; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     exclude_from: Vec<PathBuf>,
-    /// Leave out what has a path below PATH in which this is found.
+    /// Exclude entries whose path below PATH matches.
     #[arg(long, value_name = "REGEX")]
     exclude_regex: Vec<String>,
-    /// Count only files, links and others that match.
+    /// Count only files, links and others that match a pattern.
     #[arg(long, short = 'I', value_name = "GLOB")]
     include: Vec<OsString>,
-    /// Count only files, links and others in whose path below PATH this is found.
+    /// Count only files, links and others whose path below PATH matches.
     #[arg(long, value_name = "REGEX")]
     include_regex: Vec<String>,
-    /// Count only these kinds.
+    /// Count only directories, files, links or others.
     #[arg(long = "type", value_enum, value_name = "KIND,..", value_delimiter = ',')]
     kinds: Vec<KindName>,
-    /// Count only what is at least so long: bytes, or a number with K, M, G or T (powers of 1024).
+    /// Count only entries of at least this length (bytes, or a number with K, M, G or T).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     min_length: Option<u64>,
-    /// Count only what is at most so long.
+    /// Count only entries of at most this length.
     #[arg(long, value_name = "SIZE", value_parser = size)]
     max_length: Option<u64>,
-    /// Count only what was changed within this time (seconds, or a number with s, m, h, d, w or
-    /// y), or at or after a date, as 2026-01-31, 2026-01-31T12:00, with Z or +02:00; without,
-    /// it is local time.
+    /// Count only entries changed within an age or since a date.
+    ///
+    /// An age is in seconds, or a number with s, m, h, d, w or y. A date is 2026-01-31 or
+    /// 2026-01-31T12:00, with Z or an offset such as +02:00, or else in local time.
     #[arg(long, value_name = "AGE|DATE", value_parser = when)]
     newer: Option<When>,
-    /// Count only what was not changed within this time, or before a date.
+    /// Count only entries last changed before an age or a date.
     #[arg(long, value_name = "AGE|DATE", value_parser = when)]
     older: Option<When>,
-    /// Which time --newer and --older ask about; not on Windows.
+    /// The time that --newer and --older compare. Not on Windows.
     #[arg(long, value_enum, value_name = "TIME", default_value_t = TimeName::Modified)]
     time: TimeName,
-    /// Count only what these users own: names, as the system knows them, or numbers; not on
-    /// Windows.
+    /// Count only entries of these users (names or numbers). Not on Windows.
     #[arg(long, value_name = "USER,..", value_delimiter = ',', value_parser = users::user)]
     owner: Vec<u32>,
-    /// Count only what belongs to these groups; not on Windows.
+    /// Count only entries of these groups (names or numbers). Not on Windows.
     #[arg(long, value_name = "GROUP,..", value_delimiter = ',', value_parser = users::group)]
     group: Vec<u32>,
-    /// Leave out what .gitignore and .ignore files in PATH and below exclude.
+    /// Respect .gitignore and .ignore files.
     #[arg(long)]
     ignore_files: bool,
-    /// Leave out directories with a CACHEDIR.TAG.
+    /// Exclude directories with a CACHEDIR.TAG.
     #[arg(long)]
     exclude_caches: bool,
-    /// Leave out pseudo file systems below PATH: /proc, /sys and the like.
+    /// Exclude pseudo file systems below PATH, such as /proc and /sys.
     #[arg(long)]
     exclude_pseudo: bool,
-    /// Scan the paths in FILE, too, each ended by a NUL; `-` is stdin.
+    /// Read more PATHs from FILE, NUL-terminated; `-` is stdin.
     #[arg(long, value_name = "FILE")]
     pub(super) files0_from: Option<PathBuf>,
-    /// How many of these come from a file of options or the environment: they stand first.
+    /// The number of patterns from the configuration file or the environment, which come first.
     #[arg(skip)]
     defaults: Defaults,
 }
@@ -93,11 +94,11 @@ struct Defaults {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum TimeName {
-    /// When the content was last changed (mtime).
+    /// Last change of the content (mtime).
     Modified,
-    /// When it was last read (atime).
+    /// Last read (atime).
     Accessed,
-    /// When it, its owner or its mode was last changed (ctime).
+    /// Last change of the content, owner or mode (ctime).
     Changed,
 }
 
@@ -151,7 +152,7 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
     if !is_number(digits) {
         return Err("give a number, such as 4096 or 1.5M".to_owned());
     }
-    times(digits, 1 << shift).ok_or_else(|| "that is more than a file can have".to_owned())
+    times(digits, 1 << shift).ok_or_else(|| "that is larger than any file".to_owned())
 }
 
 /// Whether a text is a number, which may have a fraction.
@@ -235,7 +236,7 @@ impl Choosing {
             at_most: self.max_length,
             time: match self.time {
                 TimeName::Modified => Time::Modified,
-                _ if cfg!(windows) => bail!("--time: only --time modified is known on Windows"),
+                _ if cfg!(windows) => bail!("--time: Windows has only `modified`"),
                 TimeName::Accessed => Time::Accessed,
                 TimeName::Changed => Time::Changed,
             },

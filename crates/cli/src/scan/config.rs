@@ -1,9 +1,9 @@
 //! Options from a file and from the environment, before those of the command line.
 //!
-//! The file has options as they are typed, one or more a line; what follows a `#` at the beginning
-//! of a line is a comment. `POACH_SCAN_OPTIONS` has a line of them. The later has the last word:
-//! the file, the variable, the command line. What contradicts something that comes later is left
-//! out. Each line must make sense by itself, so that an error names it.
+//! The file has options as they are typed, one or more per line. A line that begins with `#` is a
+//! comment. `POACH_SCAN_OPTIONS` has one line of options. The order is file, variable, command
+//! line: the last option wins, and an option that contradicts a later option is ignored. Each line
+//! must be valid by itself, so that an error names it.
 
 use std::env;
 use std::ffi::OsString;
@@ -20,22 +20,24 @@ use crate::output::shown;
 /// The variable that holds options.
 const VARIABLE: &str = "POACH_SCAN_OPTIONS";
 
-/// The flags that say where options come from.
+/// The flags of the configuration file.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Defaults")]
 pub(crate) struct Config {
-    /// Take options from FILE, too: one or more a line, `#` begins a comment [default:
-    /// poach/scan.conf in `$XDG_CONFIG_HOME`, ~/.config or %APPDATA%, if it is there].
+    /// Read options from FILE [default: poach/scan.conf in `$XDG_CONFIG_HOME`, ~/.config or
+    /// %APPDATA%].
+    ///
+    /// The file has one or more options per line; `#` begins a comment.
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Take none from a file, nor from `POACH_SCAN_OPTIONS`.
+    /// Ignore the configuration file and `POACH_SCAN_OPTIONS`.
     #[arg(long, conflicts_with = "config")]
     no_config: bool,
 }
 
 /// Options from one place: a line of a file, or the variable.
 struct Given {
-    /// What an error names.
+    /// The place, for errors.
     place: String,
     words: Vec<OsString>,
 }
@@ -114,7 +116,7 @@ fn read(file: &Path) -> Result<Vec<Given>> {
 }
 
 fn split(text: &[u8]) -> Result<Vec<OsString>> {
-    let words = shlex::bytes::split(text).context("a quotation has no end")?;
+    let words = shlex::bytes::split(text).context("a quote is not closed")?;
     Ok(words.iter().map(|word| choice::os_string(word)).collect())
 }
 
@@ -127,11 +129,11 @@ fn check(command: &Command, verb: &[OsString], given: &Given) -> Result<()> {
         .map_err(|error| anyhow::anyhow!("{}: {}", given.place, reason(&error)))?;
     let Some((_, matches)) = matches.subcommand() else { return Ok(()) };
     let own = |id: &str| matches.value_source(id) == Some(ValueSource::CommandLine);
-    ensure!(!own("paths"), "{}: a path is given on the command line only", given.place);
+    ensure!(!own("paths"), "{}: a path can be given on the command line only", given.place);
     let nested = own("config") || own("no_config");
     ensure!(
         !nested,
-        "{}: --config and --no-config are given on the command line only",
+        "{}: --config and --no-config can be given on the command line only",
         given.place
     );
     Ok(())
@@ -140,7 +142,7 @@ fn check(command: &Command, verb: &[OsString], given: &Given) -> Result<()> {
 /// What is amiss, in a sentence.
 fn reason(error: &Error) -> String {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
-        return "help is asked for on the command line only".to_owned();
+        return "help can be requested on the command line only".to_owned();
     }
     let text = error.to_string();
     let first = text.lines().next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! The documents that `poach scan` writes and reads: which, and where to.
+//! The documents that `poach scan` writes and reads.
 
 use std::fs::File;
 use std::io;
@@ -15,41 +15,38 @@ use super::is_nothing;
 use crate::output::{Target, complain, shown};
 
 /// Why a file is kept.
-pub(super) const A_PART: &str =
-    "what was found is a part of it; --partial replaces it nevertheless";
+pub(super) const A_PART: &str = "the scan is incomplete; --partial replaces it nevertheless";
 const NOTHING: &str = "nothing was found; --partial replaces it nevertheless";
 
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Documents")]
 pub(super) struct Documents {
-    /// What to print.
+    /// Output format.
     #[arg(long, value_enum, value_name = "FORMAT", default_value_t = Print::Text)]
     format: Print,
     /// Short for `--format json`.
     #[arg(long, conflicts_with = "format")]
     json: bool,
-    /// Write what is printed to FILE, which is replaced once it is complete; `-` is stdout.
+    /// Write the output to FILE, replacing it when complete; `-` is stdout.
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Let a part replace a file, where the scan was interrupted: a file that is there is kept
-    /// otherwise.
+    /// Replace an existing file even if the scan was interrupted.
     #[arg(long)]
     partial: bool,
-    /// Have times, modes and owners in documents, too.
+    /// Add times, modes and owners to documents.
     #[arg(long)]
     pub(super) facts: bool,
-    /// Write a page for a browser, too: a treemap and a sunburst to go through, a table, a search.
+    /// Also write a page for a browser, with a treemap, a sunburst, a table and a search.
     #[arg(long, value_name = "FILE")]
     html: Option<PathBuf>,
-    /// Write a snapshot, too, for `--import` and `--diff`.
+    /// Also write a snapshot, for `--import` and `--diff`.
     #[arg(long, value_name = "FILE")]
     snapshot: Option<PathBuf>,
-    /// Read a snapshot or an export of ncdu, and scan nothing; `-` is stdin.
+    /// Read a snapshot or an export of ncdu instead of scanning; `-` is stdin.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["paths", "stats", "one_file_system", "dereference_args", "threads",
         "engine", "facts", "Reports", "Choosing"])]
     pub(super) import: Option<PathBuf>,
-    /// Show what has grown, shrunk, come and gone: each side is a directory, a snapshot or an
-    /// export of ncdu.
+    /// Compare two directories, snapshots or exports of ncdu.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"], conflicts_with_all = ["paths", "files0_from", "import", "snapshot",
         "html", "stats"])]
     diff: Option<Vec<PathBuf>>,
@@ -57,21 +54,21 @@ pub(super) struct Documents {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Print {
-    /// For people.
+    /// A tree for people.
     Text,
-    /// One document.
+    /// One JSON document.
     Json,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Ndjson,
-    /// For spreadsheets.
+    /// A table for spreadsheets.
     Csv,
-    /// For `ncdu -f FILE`: all of it, whatever the limits.
+    /// An export for `ncdu -f FILE`, with every entry.
     Ncdu,
-    /// For ncdu 2.6 and later, which shows it without reading all of it: all of it, compressed.
+    /// A compressed export for ncdu 2.6 and later, with every entry.
     NcduBinary,
-    /// Compact, to be imported or compared: all of it.
+    /// A compact file for --import and --diff, with every entry.
     Snapshot,
-    /// A page for a browser.
+    /// A page for a browser, with every entry.
     Html,
 }
 
@@ -121,27 +118,27 @@ impl Documents {
     /// What makes no sense together, in a sentence.
     pub(super) fn nonsense(&self, stats: bool) -> Option<&'static str> {
         if self.diff.is_some() && !matches!(self.format(), None | Some(Format::Json)) {
-            return Some(
-                "--diff: what differs is shown as text or as JSON, and as no other --format",
-            );
+            return Some("--diff: its output is text or JSON; it has no other --format");
         }
         if stats && !matches!(self.format(), None | Some(Format::Json)) {
-            return Some("--stats: they are shown as text or as JSON, and in no other --format");
+            return Some("--stats: its output is text or JSON; it has no other --format");
         }
         let snapshot = self.snapshot.as_deref().is_some_and(|file| Target::of(file).is_terminal());
         if snapshot {
-            return Some("--snapshot: it is no text for a terminal; give a FILE");
+            return Some(
+                "--snapshot: it is a binary file and cannot be written to a terminal; give a FILE",
+            );
         }
         // ncdu has a name's bytes as they are, also those that a terminal would obey.
         match self.format().filter(|_| self.target().is_terminal())? {
-            Format::Snapshot => {
-                Some("--format snapshot: it is no text for a terminal; give --output FILE")
-            }
-            Format::NcduBinary => {
-                Some("--format ncdu-binary: it is no text for a terminal; give --output FILE")
-            }
+            Format::Snapshot => Some(
+                "--format snapshot: it is a binary file and cannot be written to a terminal; give --output FILE",
+            ),
+            Format::NcduBinary => Some(
+                "--format ncdu-binary: it is a binary file and cannot be written to a terminal; give --output FILE",
+            ),
             Format::Ncdu => Some(
-                "--format ncdu: it is no text for a terminal; give --output FILE, or pipe it to `ncdu -f -`",
+                "--format ncdu: it is not for a terminal; give --output FILE, or pipe it to `ncdu -f -`",
             ),
             _ => None,
         }
@@ -161,7 +158,7 @@ impl Documents {
         };
         let keeps = self.keeps(target);
         if let (true, Target::File(path)) = (keeps, target) {
-            complain("scan", &format!("{} is kept as it was: {why}", shown(path)));
+            complain("scan", &format!("{} was not replaced: {why}", shown(path)));
         }
         !keeps
     }
@@ -171,7 +168,7 @@ impl Documents {
         let document = self.format().is_some() || self.snapshot.is_some() || self.html.is_some();
         if scan.interrupted && document {
             // Some formats have no place for it.
-            complain("scan", "interrupted: a document holds what was read until then");
+            complain("scan", "interrupted: the document is incomplete");
         }
         let targets = [&self.snapshot, &self.html]
             .map(|path| path.as_deref().map(Target::of).filter(|&target| self.gets(target, scan)));
@@ -188,7 +185,7 @@ impl Documents {
     }
 }
 
-/// Reads a document in the place of a scan, into so many bytes of memory at most.
+/// Reads a document instead of a scan, within a limit of memory in bytes.
 pub(super) fn import(path: &Path, memory: Option<u64>) -> Result<Scan> {
     let memory = memory.unwrap_or(u64::MAX);
     let read = if path == Path::new("-") {

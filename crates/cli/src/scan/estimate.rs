@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-/// The sum of what the file systems hold, if each path is the top of one that counts its files.
-/// Names of one file are one there, and file systems mounted below are not in it.
+/// The total of the file systems, if each path is the top of a file system that counts its files.
+/// They count a file with several names once, and do not count file systems mounted below.
 #[cfg(target_os = "linux")]
 pub(super) fn estimate(paths: &[PathBuf]) -> Option<u64> {
     use std::collections::HashSet;

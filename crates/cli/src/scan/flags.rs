@@ -1,4 +1,4 @@
-//! What the user can say to `poach scan`.
+//! The command line of `poach scan`.
 
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
@@ -18,114 +18,117 @@ use super::limit::{Limit, limit};
 use super::reports::Reports;
 use super::view::{Sort, View};
 
-/// Scan directories: what is in them, what takes the room, how fast that was found out.
+/// Measure disk usage of directories.
 ///
-/// Counts every entry below the paths once, with `du`'s sizes: a file with several names takes its
-/// bytes once, a symbolic link is never followed, a path within another path counts there. What
-/// cannot be read is listed on stderr and counted; everything else is counted still.
+/// Counts every entry below the paths once, with the sizes of `du`: a file with several names
+/// counts once, and symbolic links are not followed. A path within another path counts there.
+/// Directories that cannot be read are listed on stderr, and the rest is counted.
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "each of them is a flag of its own")]
 #[command(
     args_override_self = true,
     after_help = "Examples:
-  poach scan                            this directory
-  poach scan ~ /var --depth 2           the largest, two levels deep
-  poach scan -x / --top 40              the root file system and no other
-  poach scan . --all --by apparent      files too, by length
-  poach scan . --by entries             where the many small files are
-  poach scan / -x --no-sizes            how many there are, as fast as can be
-  poach scan . --stats --threads 4      what the workers did, too
-  poach scan ~ --json | jq .totals      one document for a program
+  poach scan                            the current directory
+  poach scan ~ /var --depth 2           the largest directories, two levels deep
+  poach scan -x / --top 40              the root file system only
+  poach scan . --all --by apparent      files too, by apparent size
+  poach scan . --by entries             the directories with the most entries
+  poach scan / -x --no-sizes            the number of entries, as fast as possible
+  poach scan . --stats --threads 4      with statistics of the workers
+  poach scan ~ --json | jq .totals      a JSON document
   poach scan ~ --all --format csv -o home.csv
   poach scan / --format ncdu -o - | ncdu -f -
-  poach scan / --snapshot today.poach   the report, and a file to come back to
-  poach scan --import today.poach       what it was like then
-  poach scan --diff today.poach /       what has grown, shrunk, come and gone since
+  poach scan / --snapshot today.poach   write a snapshot as well
+  poach scan --import today.poach       show a snapshot
+  poach scan --diff today.poach /       the changes since a snapshot
   poach scan ~ --html home.html         a page with a treemap, for a browser
   poach scan . -X target -X '*.log' --ignore-files
   poach scan ~ -I '*.mp4' --min-length 100M --older 1y --all
   poach scan ~ --report largest-files,extensions,recent --recent 7d
-  poach scan -i ~                       go through it, reports and all; delete what is not wanted
+  poach scan -i ~                       browse the result, delete files
   poach scan -i --print-chosen --print0 ~ | xargs -0 tar -cf old.tar
   poach scan . --report symlinks,empty-directories,errors --top all
   poach scan ~ --report duplicates --min-length 1M
   poach scan ~/photos ~/old --dedupe link --dry-run
   poach scan ~ --all --sort time --full-paths --units si --min-size 10M
 
-In JSON a name that is not UTF-8 has its bytes beside it, in hexadecimal (path_hex, name_hex).
+JSON has the bytes of a name that is not UTF-8 in hexadecimal, too (path_hex, name_hex).
 
-Exit code: 0 if everything was read, 1 if something could not be or the scan was interrupted,
-2 for usage. Ctrl-C ends the scan and shows what it has; a second one ends it at once."
+Exit code: 0 if everything was read, 1 if something could not be read or the scan was interrupted,
+2 for a usage error. Ctrl-C ends the scan and shows the result so far; a second Ctrl-C ends the
+program at once."
 )]
 pub(crate) struct Arguments {
-    /// What to scan [default: this directory].
+    /// Files and directories to scan [default: the current directory].
     #[arg(value_name = "PATH")]
     pub(super) paths: Vec<PathBuf>,
-    /// Show no level below this one; the paths are level 0 [default: 5 as text, all in a
-    /// document].
+    /// Show N levels below the paths [default: 5 as text, all in a document].
     #[arg(long, short, value_name = "N|all", value_parser = limit)]
     pub(super) depth: Option<Limit>,
-    /// Show so many entries: the largest [default: as many as the terminal has lines for, 20 into
-    /// a pipe, all in a document].
+    /// Show the N largest entries [default: as many as fit the terminal, 20 in a pipe, all in a
+    /// document].
     #[arg(long, short = 'n', value_name = "N|all", value_parser = limit)]
     pub(super) top: Option<Limit>,
-    /// What the largest are the largest by.
+    /// Measure of size.
     #[arg(long, value_enum, default_value_t = By::Disk)]
     pub(super) by: By,
     /// Short for `--by apparent`.
     #[arg(long, conflicts_with = "by")]
     pub(super) apparent_size: bool,
-    /// Count by names and kinds alone, and ask for no sizes: about twice as fast. The most entries
-    /// are the largest then.
+    /// Count entries without reading their sizes: about twice as fast. Implies `--by entries`.
     #[arg(long, conflicts_with_all = ["by", "apparent_size", "facts", "min_length", "max_length", "newer", "older", "owner", "group", "sort",
         "html", "snapshot", "import", "diff", "interactive", "Reports"])]
     pub(super) no_sizes: bool,
-    /// Let the tree take SIZE of memory at most, with K, M, G or T: what is found beyond that
-    /// counts in the directory that it lies in, which is marked. With --import, a document
-    /// that takes more is an error.
+    /// Limit the memory of the tree to SIZE (K, M, G or T).
+    ///
+    /// Beyond the limit the scan adds the sizes of entries to the directory that contains them,
+    /// which is marked. With --import, a document that takes more is an error.
     #[arg(long, value_name = "SIZE", value_parser = size, conflicts_with_all = ["html", "snapshot", "diff", "Reports"])]
     pub(super) memory: Option<u64>,
-    /// Count blocks that several files share (reflinks, snapshots) once, at the file that comes
-    /// first: those of a directory before what lies deeper, each by name. On Linux, where the
-    /// file system says it (FIEMAP: btrfs, xfs and others). Each file is opened for it after
-    /// the walk, and what was written to it is written to its disk.
+    /// Count blocks that several files share (reflinks, snapshots) once. Linux only.
+    ///
+    /// The blocks count for the first file: files of a directory come before deeper files, and are
+    /// ordered by name. Needs a file system with FIEMAP, such as btrfs or xfs. After the walk it
+    /// opens each file, and flushes it to disk.
     #[arg(long, conflicts_with_all = ["no_sizes", "memory", "interactive", "import", "diff", "Reports", "how"])]
     pub(super) shared: bool,
-    /// Show files too, and not only directories.
+    /// Show files as well as directories.
     #[arg(long, short)]
     pub(super) all: bool,
-    /// Leave out directories on other file systems.
+    /// Stay on one file system.
     #[arg(long, short = 'x')]
     pub(super) one_file_system: bool,
-    /// Scan what a PATH points to if it is a symbolic link.
+    /// Follow symbolic links among the PATHs.
     #[arg(long, short = 'D')]
     pub(super) dereference_args: bool,
-    /// Scan what symbolic links lead to, too: what lies outside of the PATHs as further paths.
-    /// Each target counts once, and the links count as links. Directories are read twice for
-    /// it, first by their names alone.
+    /// Follow all symbolic links.
+    ///
+    /// Targets outside of the PATHs are scanned as further paths. Each target counts once, and a
+    /// link counts as a link. This reads directories twice, first by their names alone.
     #[arg(long, short = 'L', conflicts_with_all = ["import", "diff"])]
     pub(super) dereference: bool,
-    /// Threads to scan with [default: as many as there are processors, and more while these wait
-    /// for a disk].
+    /// Number of threads [default: one per processor, and more while they wait for a disk].
     #[arg(long, short, value_name = "N", value_parser = threads)]
     pub(super) threads: Option<NonZeroUsize>,
-    /// Who shares the work: sequential, pool, mutex-stealing, lock-free or split.
+    /// How threads share the work: sequential, pool, mutex-stealing, lock-free or split.
     #[arg(long, short, value_name = "NAME", default_value_t = Engine::default())]
     pub(super) engine: Engine,
-    /// Go through it on the terminal, while it is scanned and after: in any order, with a search
-    /// and the reports as tabs; choose entries and delete them or move them to the trash,
-    /// after a question that lists what goes. `?` shows the keys.
+    /// Browse the result on the terminal.
+    ///
+    /// Shows the tree while it is scanned and after, in any order, with a search and the reports as
+    /// tabs. Entries can be selected, and deleted or moved to the trash after a question that lists
+    /// them. `?` shows the keys.
     #[arg(long, short, conflicts_with_all = ["format", "json", "html", "snapshot", "output", "diff", "reports", "stats"])]
     pub(super) interactive: bool,
-    /// With -i: delete nothing, move nothing to the trash, and start no shell.
+    /// With -i: disable deletion, the trash and the shell.
     #[arg(long, requires = "interactive")]
     pub(super) read_only: bool,
-    /// With -i: print the paths that are chosen when it ends, each on a line, or with --print0
-    /// each ended by a NUL. Standard output may be a pipe or a file then.
+    /// With -i: print the selected paths at the end.
+    ///
+    /// One per line, or NUL-terminated with --print0. Standard output may be a pipe or a file then.
     #[arg(long, requires = "interactive")]
     pub(super) print_chosen: bool,
-    /// Show too what each worker has done: tasks, steals, sleeps and the like. Of the split engine
-    /// only.
+    /// Show statistics of each worker: tasks, steals, sleeps. Only with `--engine split`.
     #[arg(long)]
     pub(super) stats: bool,
     #[command(flatten)]
@@ -151,11 +154,11 @@ fn threads(text: &str) -> Result<NonZeroUsize, String> {
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 pub(super) enum By {
-    /// Bytes on disk.
+    /// Disk usage.
     Disk,
-    /// Lengths.
+    /// Apparent size: the length of files.
     Apparent,
-    /// The number of entries.
+    /// Number of entries.
     Entries,
 }
 
@@ -165,58 +168,52 @@ impl Arguments {
         self.reports.survey(self.measure(), self.top)
     }
 
-    /// What makes no sense together, in a sentence.
+    /// An error message, if the flags contradict each other.
     pub(super) fn nonsense(&self) -> Option<&'static str> {
         let whole = self.document.format().is_some_and(Format::is_whole);
         if self.shared && !cfg!(target_os = "linux") {
-            Some("--shared: only Linux says which blocks files share")
+            Some("--shared: only Linux reports which blocks files share")
         } else if self.shared && self.document.is_read_again() {
             Some(
-                "--shared: a snapshot or an export for ncdu would have the smaller sizes, and has no place to say so; JSON says so",
+                "--shared: a snapshot or an export for ncdu cannot record that its sizes are smaller; JSON can",
             )
         } else if self.memory.is_some() && self.interactive && self.document.import.is_none() {
-            Some("--memory: a walk in the browser keeps every entry; with --import it has a limit")
+            Some("--memory: -i keeps every entry of a scan; it takes a limit with --import only")
         } else if self.memory.is_some() && whole && self.document.import.is_none() {
-            Some(
-                "--memory: such a document has every entry; text, JSON, NDJSON and CSV do with less",
-            )
+            Some("--memory: this format lists every entry; text, JSON, NDJSON and CSV take a limit")
         } else if self.no_sizes && whole {
-            Some("--no-sizes: such a document has sizes; text, JSON, NDJSON and CSV do without")
+            Some("--no-sizes: this format needs sizes; text, JSON, NDJSON and CSV do not")
         } else if self.reports.print0 && self.document.format().is_some() {
-            Some("--print0: it prints paths alone, and no document")
+            Some("--print0: it prints paths only, not a document")
         } else if self.dedupe.is_asked() {
             let format = self.document.format();
             self.dedupe.nonsense(format, self.reports.print0, self.dereference)
         } else if self.reports.print0 && self.reports.reports.is_empty() && !self.print_chosen {
-            Some(
-                "--print0: it prints the paths of a --report, of --dedupe with --dry-run, or of --print-chosen",
-            )
+            Some("--print0: it needs --report, --dedupe with --dry-run, or --print-chosen")
         } else if self.reports.print0 && self.reports.without_paths().is_some() {
             Some(
-                "--print0: such a report lists no paths: summary, by-age, extensions, types, stats, owners",
+                "--print0: the reports summary, by-age, extensions, types, stats and owners list no paths",
             )
         } else if self.reports.reports.is_empty() {
             None
         } else if self.document.import.is_some() || self.document.diff().is_some() {
-            Some("--report: a report is made during a walk of its own, not with --import or --diff")
+            Some("--report: reports need a scan, and cannot be made with --import or --diff")
         } else if self.document.format().is_some_and(|format| format != Format::Json) {
-            Some("--report: reports are text, or with --json one document")
+            Some("--report: reports are printed as text, or as one document with --json")
         } else {
             None
         }
     }
 
-    /// What the user has typed and would not be heeded, by --dedupe or as two documents are
-    /// compared: an error that names it. Defaults from a file or the environment are no demand, and
-    /// are not asked about here.
+    /// Checks that no typed flag would be ignored. Defaults from a file or the environment may be.
     ///
     /// # Errors
     ///
-    /// If there is such a flag.
+    /// If --dedupe, or a comparison of two documents, would ignore a flag. The error names it.
     pub(crate) fn heeded(&self) -> Result<()> {
         if self.dedupe.is_asked() && self.view.min_size.is_some() {
             bail!(
-                "--min-size: it leaves rows out, and --dedupe acts on every file; --min-length leaves files out"
+                "--min-size: it hides rows, but --dedupe acts on every file; use --min-length to leave files out"
             );
         }
         let Some(sides) = self.document.diff() else { return Ok(()) };
@@ -233,13 +230,13 @@ impl Arguments {
         let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
         if let Some(name) = given.or_else(|| self.choosing.given()) {
             bail!(
-                "{name}: it is about how a directory is scanned, and --diff compares two documents here"
+                "{name}: it concerns the scan of a directory, but --diff compares two documents here"
             );
         }
         Ok(())
     }
 
-    /// Takes what is here and was not typed for defaults, about which nobody is warned.
+    /// Marks the flags that were not typed as defaults, which cause no warnings.
     pub(crate) fn tell_defaults(&mut self, typed: &Arguments) {
         self.choosing.tell_defaults(&typed.choosing);
         if self.dedupe.only_typed(&typed.dedupe) {
@@ -275,8 +272,7 @@ impl Arguments {
         }
     }
 
-    /// How much to show: by default, on a terminal of a known height, as much as there are lines
-    /// for.
+    /// How much to show: by default as much as fits a terminal of a known height.
     pub(super) fn extent(&self, height: Option<usize>) -> Extent {
         // A document is complete unless it is asked not to be.
         let text = self.document.format().is_none();

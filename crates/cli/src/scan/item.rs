@@ -1,4 +1,4 @@
-//! An entry as it was listed, to be told from one that took its name.
+//! The identity of a listed entry, which distinguishes it from another entry of the same name.
 
 use std::ffi::CString;
 use std::io;
@@ -111,5 +111,5 @@ pub(super) fn open(within: &Handle, name: &CString, expected: Identity) -> io::R
 
 pub(super) fn changed(name: &CString) -> io::Error {
     let name = escape(name.to_bytes());
-    io::Error::other(format!("{name} is not what was listed any more"))
+    io::Error::other(format!("{name} has changed since it was listed"))
 }

@@ -158,7 +158,7 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     };
     let browse::Ended { seen, chosen, interrupted } = browse::run(&start, imported)?;
     if arguments.print_chosen && interrupted {
-        complain("scan", "interrupted: nothing of what was chosen is printed");
+        complain("scan", "interrupted: the selection is not printed");
         return Ok(AMISS);
     }
     if arguments.print_chosen {
@@ -174,7 +174,7 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     }
     let Some((scan, made)) = seen else {
         if arguments.print_chosen {
-            complain("scan", "it was ended before everything was read");
+            complain("scan", "ended before everything was read");
         }
         return Ok(AMISS);
     };
@@ -199,7 +199,7 @@ fn survey(
     complain_of(&scan.errors);
     complain_of_unmatched(arguments, &[&scan]);
     if scan.interrupted {
-        complain("scan", "interrupted: the reports are of what was read until then");
+        complain("scan", "interrupted: the reports are incomplete");
     }
     if is_nothing(&scan) && arguments.document.format().is_none() {
         return Ok(Ok(AMISS));

@@ -85,7 +85,7 @@ fn follow(control: &Control, paths: &[PathBuf], ended: &mpsc::Receiver<()>) {
     aside(|| ());
 }
 
-/// What is said, in at most so many columns: the path takes what is left.
+/// The progress line, cut to `columns`: the path takes the remaining columns.
 fn line(
     control: &Control,
     elapsed: Duration,

@@ -1,4 +1,4 @@
-//! `--report`: what to report on, and what that heeds.
+//! The flags of `--report`.
 
 use std::io::{self, Write};
 use std::time::Duration;
@@ -15,18 +15,20 @@ use super::users::name_of;
 #[command(next_help_heading = "Reports")]
 #[expect(clippy::struct_field_names, reason = "the flag is `--report`")]
 pub(super) struct Reports {
-    /// Report on these in place of the tree, all in one walk: summary, largest-files,
-    /// largest-directories, recent, oldest, by-age, extensions, types, empty-directories,
-    /// empty-files, symlinks, errors, stats, owners, duplicates.
+    /// Print reports instead of the tree.
+    ///
+    /// One walk makes all of them: summary, largest-files, largest-directories, recent, oldest,
+    /// by-age, extensions, types, empty-directories, empty-files, symlinks, errors, stats, owners,
+    /// duplicates.
     #[arg(long = "report", value_name = "NAME,..", value_delimiter = ',')]
     pub(super) reports: Vec<Report>,
-    /// How long ago a file in `recent` may have been changed: seconds, or a number with s, m, h, d
-    /// or w.
+    /// Age limit of the report `recent` (seconds, or a number with s, m, h, d or w).
     #[arg(long, value_name = "AGE", default_value = "1d", value_parser = age)]
     pub(super) recent: Duration,
-    /// Print the paths of what --report lists, or of what --dedupe --dry-run would change, or what
-    /// --print-chosen prints, each ended by a NUL, and nothing else: for `xargs -0`. An empty path
-    /// ends each group of equal files.
+    /// Print NUL-terminated paths only, for `xargs -0`.
+    ///
+    /// The paths are those of --report, of --dedupe with --dry-run, or of --print-chosen. An empty
+    /// path ends each group of equal files.
     #[arg(long)]
     pub(super) print0: bool,
 }
@@ -91,9 +93,7 @@ pub(super) fn age(text: &str) -> Result<Duration, String> {
         return Err("give a number, such as 90 or 1.5h".to_owned());
     }
     let seconds = times(digits, seconds).filter(|&seconds| i64::try_from(seconds).is_ok());
-    seconds
-        .map(Duration::from_secs)
-        .ok_or_else(|| "that is longer than time has a number for".to_owned())
+    seconds.map(Duration::from_secs).ok_or_else(|| "that age is too large".to_owned())
 }
 
 impl Reports {

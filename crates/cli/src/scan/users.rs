@@ -34,7 +34,7 @@ pub(super) fn group(text: &str) -> Result<u32, String> {
 /// As `chown` has it: a name of digits is looked for first.
 fn number(text: &str, found: Option<u32>, what: &str) -> Result<u32, String> {
     if cfg!(windows) {
-        return Err("owners and groups are not asked for on Windows".to_owned());
+        return Err("owners and groups are not available on Windows".to_owned());
     }
     found.or_else(|| text.parse().ok()).ok_or_else(|| format!("there is no such {what}"))
 }

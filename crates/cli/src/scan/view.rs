@@ -1,4 +1,4 @@
-//! How the text looks: the flags of order, names and numbers.
+//! The flags of the text: order, names and units.
 
 use clap::ValueEnum;
 use poach_scan::report::{Look, Order, Units};
@@ -9,49 +9,46 @@ use super::choice::size;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Text")]
 pub(super) struct View {
-    /// What the entries of a directory are ordered by; the largest are shown, whatever their
-    /// order.
+    /// Order of the entries of a directory. The largest are shown in any order.
     #[arg(long, value_enum, default_value_t = Sort::Size)]
     pub(super) sort: Sort,
-    /// Turn that order around.
+    /// Reverse the order.
     #[arg(long, short)]
     reverse: bool,
-    /// Show whole paths, and no lines of a tree.
+    /// Show whole paths instead of a tree.
     #[arg(long)]
     full_paths: bool,
-    /// Show what lies in each directory itself, and not in a directory below it, as a row
-    /// `(files)`.
+    /// Show the files directly in each directory as a row `(files)`.
     #[arg(long, conflicts_with = "all")]
     own_files: bool,
-    /// Show sizes in powers of 1024, in powers of 1000, or in bytes.
+    /// Units of sizes.
     #[arg(long, value_enum, value_name = "UNITS", default_value_t = Show::Binary)]
     units: Show,
-    /// Cut lines to so many columns [default: the terminal's; none into a pipe].
+    /// Truncate lines to COLUMNS [default: the terminal's width; no limit in a pipe].
     #[arg(long, value_name = "COLUMNS")]
     pub(super) width: Option<usize>,
-    /// Leave out what is smaller, of the text and of documents, but count it: bytes, or a number
-    /// with K, M, G or T; with `--by entries` a number of entries.
+    /// Hide smaller entries, but count them (K, M, G or T; a number with `--by entries`).
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(super) min_size: Option<u64>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum Sort {
-    /// What --by says, the largest first.
+    /// By the measure of --by, the largest first.
     Size,
-    /// Names.
+    /// By name.
     Name,
-    /// The number of entries below.
+    /// By the number of entries below, the largest first.
     Entries,
-    /// The time of the last change, the newest first.
+    /// By the time of the last change, the newest first.
     Time,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
 enum Show {
-    /// KiB, MiB, GiB.
+    /// Powers of 1024: KiB, MiB, GiB.
     Binary,
-    /// kB, MB, GB.
+    /// Powers of 1000: kB, MB, GB.
     Si,
     /// Bytes.
     Bytes,

@@ -93,7 +93,7 @@ fn a_table_figures_and_a_run_that_is_taken_up() {
 
     let other = bench(&["fork-join", "--workload", "queens", "--out", path.to_str().unwrap()]);
     assert_eq!(other.status.code(), Some(2));
-    assert!(error(&other).contains("cannot be taken up"), "{}", error(&other));
+    assert!(error(&other).contains("cannot be resumed"), "{}", error(&other));
 }
 
 #[test]
@@ -223,8 +223,11 @@ fn what_there_is_not() {
         (&["--quick"], "SUITE is missing: there is deque, faces, fork-join"),
         (&["--workload", "fib"], "SUITE is missing"),
         (&["--json"], "SUITE is missing"),
-        (&["--figure", "all", "--system", "the"], "have suites, workloads, systems"),
-        (&["--figure", "fence-1,lace-5", "--workload", "fib"], "several figures have suites"),
+        (&["--figure", "all", "--system", "the"], "cannot be combined with a suite"),
+        (
+            &["--figure", "fence-1,lace-5", "--workload", "fib"],
+            "several figures cannot be combined",
+        ),
         (&["--figure", "fence-1,none"], "there is no figure `none`"),
         (&["fork-join", "--list", "--json"], "--json"),
         (&["--figure", "list", "--json"], "no JSON"),
@@ -308,7 +311,7 @@ fn more_workers_than_processors_are_run_and_marked() {
     assert!(std::fs::read_to_string(figure).unwrap().contains("(more than the "));
 }
 
-/// Runs `poach bench` with so many KiB of address space.
+/// Runs `poach bench` with `kibibytes` KiB of address space.
 #[cfg(target_os = "linux")]
 fn bench_within(kibibytes: u32, arguments: &[&str]) -> Output {
     let limited = format!("ulimit -v {kibibytes} && exec \"$0\" bench \"$@\"");
@@ -367,8 +370,7 @@ fn stacks_too_large_for_the_memory_are_said() {
     }
 }
 
-/// A peer that answers so many times, and then says through a pipe that it was asked again, and
-/// hangs.
+/// A peer that answers `answers` times. At the next question it writes to a pipe, and hangs.
 #[cfg(target_os = "linux")]
 fn hanging(directory: &std::path::Path, answers: u32) -> (String, std::path::PathBuf) {
     let pipe = directory.join("begun");

@@ -38,8 +38,8 @@ struct Ended {
 }
 
 impl Session {
-    /// Begins one of so many columns and lines, and waits until the scan has ended. Nothing, if
-    /// there is no `script` here.
+    /// Begins a session of `size` columns and lines, and waits until the scan has ended. `None` if
+    /// there is no program `script`.
     fn begin(size: (u16, u16), words: &[&str], path: &str) -> Option<Session> {
         let mut session = Session::begin_early(size, words, "", path)?;
         session.wait("by size");
@@ -281,17 +281,17 @@ fn entries_of_many_directories_are_deleted_with_few_handles() {
     assert_eq!(session.end().code, Some(0));
 }
 
-/// Who types `dy` at once has not seen what goes.
+/// A user who types `dy` at once has not seen the list of entries.
 #[test]
 fn a_yes_that_was_typed_before_the_question_was_shown_is_none() {
     let tree = grown();
     let Some(mut session) = Session::begin((90, 24), &[], path(tree.path())) else { return };
-    session.press_for("dy", "y was typed before this was shown");
+    session.press_for("dy", "y was typed too early");
     assert_eq!(left(tree.path()), [true; 3]);
     session.press_for("y", "3 entries deleted");
     assert_eq!(left(tree.path()), [true, false, true]);
     // Any other key is heard: the question is answered by a no, and the next one is asked.
-    session.press_for("dndy", "y was typed before this was shown");
+    session.press_for("dndy", "y was typed too early");
     session.press_for("n", "nothing was done");
     assert_eq!(left(tree.path()), [true, false, true]);
     session.press("q");
@@ -343,14 +343,14 @@ fn a_shell_begins_in_the_directory_and_a_pager_shows_the_file() {
     session.press_for("l", "1 of 2");
     session.press_for("b", "newcomer");
     let shown = String::from_utf8_lossy(&session.shown).into_owned();
-    assert!(shown.contains("It is seen") && shown.contains("`exit` leads back"), "{shown:?}");
+    assert!(shown.contains("It is seen") && shown.contains("`exit` returns"), "{shown:?}");
     let begun = fs::read_to_string(tree.path().join("b/newcomer")).expect("a note");
     assert_eq!(Path::new(begun.trim()), tree.path().join("b").canonicalize().expect("it is there"));
     // What PAGER names is not there.
     session.press_for("v", "shown by less");
     let seen = fs::read_to_string(place.path().join("seen")).expect("a note");
     assert_eq!(Path::new(seen.trim()), tree.path().join("b/large"));
-    session.press_for("hv", "only a file is viewed");
+    session.press_for("hv", "only files can be viewed");
     session.press("q");
     assert_eq!(session.end().code, Some(0));
 }
@@ -416,7 +416,7 @@ fn what_is_chosen_is_printed_at_the_end_while_the_browser_is_on_the_terminal() {
         kill_process(session.pid(), signal).expect("it runs");
         let ended = session.end();
         assert_eq!((ended.code, fs::read(&list).expect("a list")), (Some(1), Vec::new()));
-        assert!(ended.shown.contains("interrupted: nothing of what was chosen"), "{signal:?}");
+        assert!(ended.shown.contains("interrupted: the selection is not printed"), "{signal:?}");
     }
     // Before the walk has ended, what was chosen is printed, and it is said.
     let mut session = Session::begin_early((90, 24), &["-x --threads 1", &words], "", "/");
@@ -461,7 +461,7 @@ fn all_of_the_tree_is_searched_and_what_is_found_is_gone_through_and_deleted() {
     session.press_for("f[ac]\r", "found: [ac]");
     session.wait("1 of 2");
     session.press_for("h", "small");
-    session.press_for("fnone\r", "nothing has such a name: none");
+    session.press_for("fnone\r", "no such name: none");
     session.press("q");
     assert_eq!(session.end().code, Some(0));
 }
@@ -480,7 +480,7 @@ fn a_binary_export_is_gone_through_at_once_and_read_whole_for_its_reports() {
     let Some(mut session) = Session::begin((90, 24), &words, "") else { return };
     session.press_for("G", "3 of 3");
     session.press_for("gl", "small");
-    session.press_for("d", "a document is looked at");
+    session.press_for("d", "this is a document");
     session.press_for("\t", "entries a second");
     session.press_for("\x1b", "small");
     session.press_for("flar\r", "found: lar");
@@ -537,7 +537,7 @@ fn what_goes_to_the_trash_comes_back() {
     assert!(path.exists() && !trash.join("info/large.trashinfo").exists());
     // It is in the list again.
     session.wait("large");
-    session.press_for("u", "nothing was moved");
+    session.press_for("u", "nothing to undo");
     session.press("q");
     assert_eq!(session.end().code, Some(0));
 }

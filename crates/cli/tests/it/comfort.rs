@@ -125,7 +125,7 @@ fn what_is_wrong_in_a_file_is_named_with_its_line() {
     for (line, named) in [
         ("--to 3", "conf:2: unexpected argument '--to'"),
         ("--threads many", "conf:2: invalid value 'many'"),
-        ("--exclude 'a", "conf:2: a quotation has no end"),
+        ("--exclude 'a", "conf:2: a quote is not closed"),
         ("some/path", "conf:2: a path"),
         ("--config other", "conf:2: --config"),
         ("--help", "conf:2: help"),

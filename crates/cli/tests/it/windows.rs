@@ -64,7 +64,7 @@ fn paths_have_single_backslashes_in_every_view() {
     assert!(reports.contains("freed by one of 2 files of 48.8 KiB"), "{reports}");
     // Nobody is said to own what was not asked about.
     assert!(
-        reports.contains("not asked for on Windows") && !reports.contains("root\n"),
+        reports.contains("not available on Windows") && !reports.contains("root\n"),
         "{reports}"
     );
     for (format, backslash) in [("csv", "\\"), ("ndjson", "\\\\"), ("json", "\\\\")] {

@@ -29,7 +29,7 @@ impl App<'_> {
         let Some(names) = self.marked_on_disk() else { return Ok(()) };
         let kind = self.browser.scan.tree.find(&names).map(|node| node.kind());
         if kind.is_some_and(|kind| kind != Kind::File) {
-            "only a file is viewed".clone_into(&mut self.browser.message);
+            "only files can be viewed".clone_into(&mut self.browser.message);
             return Ok(());
         }
         let path = joined(names.iter().map(Vec::as_slice));
@@ -48,7 +48,7 @@ impl App<'_> {
         let directory = match self.on_disk(&names) {
             Some(directory) if !names.is_empty() => directory,
             _ => {
-                "this is no directory to be in".clone_into(&mut self.browser.message);
+                "this is not a directory".clone_into(&mut self.browser.message);
                 return Ok(());
             }
         };
@@ -65,7 +65,7 @@ impl App<'_> {
     fn marked_on_disk(&mut self) -> Option<Names> {
         let names = self.browser.marked_names();
         if names.as_ref().is_none_or(|names| self.on_disk(names).is_none()) {
-            "this row is no entry of a directory".clone_into(&mut self.browser.message);
+            "this row is not an entry of a directory".clone_into(&mut self.browser.message);
             return None;
         }
         names
@@ -89,7 +89,7 @@ impl App<'_> {
     /// Windows has no such thing.
     #[cfg(not(unix))]
     pub(super) fn suspend(&mut self) -> Result<()> {
-        "this system suspends no program".clone_into(&mut self.browser.message);
+        "this system cannot suspend a program".clone_into(&mut self.browser.message);
         Ok(())
     }
 }

@@ -48,7 +48,7 @@ impl Plan {
     pub(super) fn new(_: Act, targets: &[Target], _: &Control) -> io::Result<Plan> {
         let first = targets.first().map(|it| (&it.root, it.names.len(), it.twin.is_some()));
         debug_assert!(first.is_some(), "something was marked");
-        Err(io::Error::other("on this system nothing is deleted from here"))
+        Err(io::Error::other("poach cannot delete files on this system"))
     }
 
     pub(super) fn lines(&self) -> Vec<String> {

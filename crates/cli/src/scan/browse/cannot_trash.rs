@@ -28,7 +28,7 @@ impl Trashed {
         _: &Names,
         _: &mut Bins,
     ) -> io::Result<Trashed> {
-        Err(io::Error::other("on this system nothing is moved to the trash from here"))
+        Err(io::Error::other("this system has no trash that poach can use"))
     }
 
     pub(super) fn names(&self) -> &Names {

@@ -371,7 +371,7 @@ mod tests {
         assert_eq!(written, b"");
     }
 
-    /// A cell of a terminal: one that was never written is a blank.
+    /// A cell of a terminal: a cell that was never written is blank.
     #[cfg(target_os = "linux")]
     fn seen(screen: &vt100::Parser, y: u16, x: u16) -> (String, vt100::Color, [bool; 4]) {
         let cell = screen.screen().cell(y, x).expect("it is on the screen");

@@ -56,10 +56,10 @@ fn wait_for_terminal(wait: Duration) -> io::Result<bool> {
 
 /// Whether crossterm has an event, if `readable` says that the terminal has something to read.
 ///
-/// crossterm is told once by the system that there is something (its `epoll` is edge-triggered).
-/// Where a change of the size comes at the same moment it answers with that alone and forgets what
-/// it was told, so keys would lie there until the next one is typed. Attributes that are set, to
-/// what they are, wake whoever waits for the terminal, and so the system tells it again.
+/// The system tells crossterm only once that there is input, because its `epoll` is edge-triggered.
+/// If the size changes at the same moment, crossterm returns only that and forgets the input, so
+/// keys would wait until the next key is typed. Setting the terminal's attributes to their current
+/// values wakes the waiting threads, and so the system tells crossterm again.
 #[cfg(unix)]
 fn has_event(readable: bool) -> io::Result<bool> {
     use rustix::termios::{OptionalActions, tcgetattr, tcsetattr};

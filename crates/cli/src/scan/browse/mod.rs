@@ -85,7 +85,7 @@ pub(super) struct Start<'a> {
 /// A document that is browsed.
 pub(super) enum Document {
     Whole(Box<Scan>),
-    /// One that is read as far as it is looked at.
+    /// A document that is read as far as it is shown.
     Stored(Stored),
 }
 
@@ -107,7 +107,7 @@ pub(super) struct Ended {
 /// If there is no terminal, or it cannot be written to, or the scan cannot begin.
 pub(super) fn run(start: &Start<'_>, imported: Option<Document>) -> Result<Ended> {
     if !io::stdin().is_terminal() || !out::is_there(start.prints) {
-        bail!("-i: it needs a terminal; without -i the report goes anywhere");
+        bail!("-i: it needs a terminal");
     }
     let screen = Screen::open()?;
     App::begin(start, screen, imported)?.run()
@@ -258,9 +258,9 @@ impl<'a> App<'a> {
     /// Whether the scan may be changed now; if not, it is said why.
     fn may_change(&mut self) -> bool {
         let why = if self.start.paths.is_none() {
-            "a document is looked at, and no directory"
+            "this is a document, not a directory"
         } else if self.walk.is_some() {
-            "the scan is still going on; Esc stops it"
+            "the scan is still running; Esc stops it"
         } else {
             return true;
         };
@@ -405,7 +405,7 @@ impl<'a> App<'a> {
             }
         };
         let control = Control::new();
-        let say = || "listing what would go".to_owned();
+        let say = || "listing the entries".to_owned();
         let plan = self.screen.busy(&control, say, || Plan::new(act, &targets, &control))?;
         Ok(ask(&mut self.browser, plan, self.start.look))
     }
@@ -448,7 +448,7 @@ impl<'a> App<'a> {
     /// Brings back what was moved to the trash last.
     fn undo(&mut self) -> Result<()> {
         let Some(mut batch) = self.undo.pop() else {
-            "nothing was moved to the trash from here".clone_into(&mut self.browser.message);
+            "nothing to undo".clone_into(&mut self.browser.message);
             return Ok(());
         };
         let (mut brought, mut above, mut failed) = (0, Vec::new(), None);
@@ -495,7 +495,7 @@ fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
     for names in above {
         let follows = names.len() == 1 && browser.scan.options.follow_paths;
         let path = path_of(&joined(names.iter().map(Vec::as_slice)));
-        // One that is gone meanwhile is found out about by the next walk.
+        // If it is gone meanwhile, the next walk finds out.
         if let Ok(meta) = path.and_then(|path| Native::default().meta(&path, follows)) {
             browser.scan.renew_own(names, &meta)?;
         }
@@ -503,8 +503,7 @@ fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
     Ok(())
 }
 
-/// What is to go, with the given paths that it lies below. Of equal files, each with one that
-/// stays.
+/// The marked entries, with the given paths above them. Each of equal files has a copy that stays.
 ///
 /// # Errors
 ///
@@ -534,7 +533,7 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
             let path = joined(names.iter().map(Vec::as_slice));
             let Some(rows) = groups.get(&path[..]).cloned() else {
                 let path = escape(&path);
-                bail!("{path} is none of the equal files; in this tab only those are deleted");
+                bail!("{path} has no duplicates; this tab deletes duplicates only");
             };
             let found = staying.entry(rows.start).or_insert_with(|| {
                 let mut others = rows.filter_map(|row| roots.split(page.path_of(row)?));
@@ -542,7 +541,7 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
             });
             let Some(stays) = found.clone() else {
                 let path = escape(&path);
-                bail!("no copy of {path} would be left; in this tab one stays");
+                bail!("no copy of {path} would be left; this tab keeps one");
             };
             twin = Some((given(&stays)?, stays));
         }
@@ -570,7 +569,7 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
         format!("  {}", number(plan.files, ["file or link", "files and links"])),
         format!("  {}", number(plan.directories, ["directory", "directories"])),
         format!("  {} on disk", look.units.show(plan.bytes)),
-        "Links are not followed. What goes:".to_owned(),
+        "Links are not followed. The entries:".to_owned(),
     ];
     lines.extend(plan.lines());
     browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0, ahead: None });

@@ -53,7 +53,9 @@ pub(super) fn copy(path: &[u8]) -> io::Result<()> {
     let path = std::path::absolute(path_of(path)?)?;
     let path = path.as_os_str().as_encoded_bytes();
     if path.iter().any(u8::is_ascii_control) {
-        return Err(io::Error::other("it holds a control character, which a shell would obey"));
+        return Err(io::Error::other(
+            "its name has a control character, which a shell would interpret",
+        ));
     }
     execute!(Out, CopyToClipboard::to_clipboard_from(path))
 }
@@ -69,7 +71,7 @@ pub(super) fn shell(directory: &Path) -> io::Result<()> {
     let shell = set.unwrap_or_else(|| other.into());
     let path = escape(directory.as_os_str().as_encoded_bytes()).into_owned();
     // Without the line it is a shell all the same.
-    let _ = writeln!(Out, "A shell in {path}; `exit` leads back to poach.");
+    let _ = writeln!(Out, "A shell in {path}; `exit` returns to poach.");
     let run = on_terminal(Command::new(&shell).current_dir(directory));
     run.map_err(|error| named(&shell, &error))
 }
@@ -88,7 +90,7 @@ pub(super) fn view(path: &[u8], read_only: bool) -> io::Result<Option<String>> {
     for pager in own.as_deref().into_iter().chain(["less", "more"]) {
         let words = shlex::split(pager).unwrap_or_default();
         let Some((program, words)) = words.split_first() else {
-            refused = Some(format!("PAGER={pager}: a quotation has no end"));
+            refused = Some(format!("PAGER={pager}: a quote is not closed"));
             continue;
         };
         let mut command = Command::new(program);
@@ -105,7 +107,7 @@ pub(super) fn view(path: &[u8], read_only: bool) -> io::Result<Option<String>> {
         }
     }
     let refused = refused.unwrap_or_default();
-    Err(io::Error::other(format!("no pager, neither PAGER nor less nor more: {refused}")))
+    Err(io::Error::other(format!("no pager found (PAGER, less, more): {refused}")))
 }
 
 /// Runs a program on the terminal, and waits for its end.

@@ -1,13 +1,14 @@
 //! Deleting what was shown, and nothing else; moving it to the trash likewise.
 //!
-//! A [`Plan`] lists entries and all that is in them, with device and number of each, by open
-//! directories: no link is followed, and a file system mounted below is refused. The list is what
-//! the question shows. [`Plan::carry_out`] then deletes exactly this list, from the leaves up, each
-//! name by the handle of its directory and only if it is what was listed still: the same device and
-//! number and, of a file, the same length, and the same times of its content and of its attributes,
-//! as a number may be given to a new file, and a time can be set back. A directory
-//! that was replaced since, by a link or another directory, is refused; what was added since keeps
-//! its directory.
+//! A [`Plan`] lists entries and everything in them, with the device and number of each, by open
+//! directories: no link is followed, and a file system mounted below is refused. The question shows
+//! this list.
+//!
+//! [`Plan::carry_out`] then deletes exactly this list, from the leaves up, each name by the handle
+//! of its directory. An entry must be unchanged: the same device and number, and for a file the
+//! same length and the same times of content and attributes. The number alone is not enough,
+//! because a new file may get it, and a time can be set back. A directory that was replaced by a
+//! link or another directory is refused. A directory with new entries stays.
 //!
 //! A file that is deleted because another one is equal to it is compared with that, byte by byte,
 //! right before. On Unix the one that stays is written to its disk (`fsync`) before the first of
@@ -148,7 +149,7 @@ impl Plan {
     /// The system's own, or that something is not to be deleted.
     pub(super) fn new(act: Act, targets: &[Target], control: &Control) -> io::Result<Plan> {
         if act == Act::Trash && !trash::IS_THERE {
-            return Err(io::Error::other("on this system nothing is moved to the trash from here"));
+            return Err(io::Error::other("this system has no trash that poach can use"));
         }
         let (groups, names) = (Vec::new(), HashMap::new());
         let mut plan = Plan { groups, act, files: 0, directories: 0, bytes: 0, names };
@@ -441,7 +442,7 @@ fn of_item(name: &CString, error: io::Error) -> io::Error {
 }
 
 fn stopped() -> io::Error {
-    io::Error::new(io::ErrorKind::Interrupted, "it was stopped")
+    io::Error::new(io::ErrorKind::Interrupted, "stopped")
 }
 
 #[cfg(test)]

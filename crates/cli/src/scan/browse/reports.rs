@@ -39,7 +39,7 @@ impl Page {
         Page { section, marked: 0, top: 0, equal: None }
     }
 
-    /// The report on equal files, of which so many groups have rows.
+    /// The report on equal files, with the number of groups that have rows.
     pub(super) fn of_groups(
         scan: &Scan,
         mut groups: Vec<Group>,
@@ -86,8 +86,7 @@ impl Page {
         groups
     }
 
-    /// What stands above the rows, a line for each row, and what stands below them, in so many
-    /// columns.
+    /// The lines above the rows, a line for each row, and the lines below them, cut to the width.
     pub(super) fn lines(
         &self,
         look: Look,

@@ -40,9 +40,9 @@ pub(in crate::scan) fn is_aside() -> bool {
 /// Whether a signal has asked the browser to end.
 static ASKED_TO_END: AtomicBool = AtomicBool::new(false);
 
-/// Asks the browser to end, for a signal. Whether there is one that will.
+/// Asks the browser to end, for a signal. Returns `true` if a browser will.
 pub(in crate::scan) fn ask_to_end() -> bool {
-    // Relaxed, all of these: the flags are all there is to see.
+    // Relaxed, all of these: the flags carry no other data.
     let before = ASKED_TO_END.swap(true, Ordering::Relaxed);
     let open = OPEN.load(Ordering::Relaxed);
     if open && !before {
@@ -52,9 +52,8 @@ pub(in crate::scan) fn ask_to_end() -> bool {
     open
 }
 
-/// Ends the process if it has been asked to end, its terminal is gone, and it does not end by
-/// itself: a terminal may be hung up at the very moment at which crossterm reads it (see `keys`),
-/// which then never comes back.
+/// Ends the process if it was asked to end, its terminal is gone, and it does not end by itself. A
+/// terminal may be hung up while crossterm reads it (see `keys`), and then the read never returns.
 fn end_without_terminal() {
     thread::sleep(MOST_WITHOUT_TERMINAL);
     if OPEN.load(Ordering::Relaxed) && keys::is_gone() {
@@ -201,7 +200,7 @@ impl Screen {
                     }
                     Ok(Input::Key(key)) => self.pending.push_back(key),
                     Ok(Input::Nothing | Input::Other) => {
-                        // A terminal that is gone is found out about by whoever draws next.
+                        // If the terminal is gone, the next drawing finds out.
                         let _ = self.say(&say());
                     }
                 }

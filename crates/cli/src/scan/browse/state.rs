@@ -149,9 +149,9 @@ pub(super) struct Browser {
     pub(super) top: usize,
     /// How many rows are shown at a time.
     pub(super) page: usize,
-    /// What was chosen, wherever it lies.
+    /// The selected entries of the whole tree.
     pub(super) chosen: BTreeSet<Names>,
-    /// Which tab is shown: the tree is 0, then come the reports.
+    /// The index of the shown tab: the tree is 0, then come the reports.
     pub(super) tab: usize,
     /// The report of the tab, once it was made.
     pub(super) report: Option<Page>,
@@ -221,7 +221,7 @@ impl Browser {
         let mut browser = Browser::new(Scan::default(), measure, order, reverse);
         let path = stored.root().to_vec();
         if stored.is_unread() {
-            let message = "not all of it could be read when the export was made".to_owned();
+            let message = "the export says that a part could not be read".to_owned();
             browser.scan.errors.push(Failure { path: path.clone(), message });
             browser.scan.totals.errors = 1;
         }
@@ -344,9 +344,9 @@ impl Browser {
     /// Shows what a search of the whole tree has found, until it was stopped or to its end.
     pub(super) fn show_found(&mut self, text: String, all: Vec<NodeId>, stopped: bool) {
         self.message = match (all.is_empty(), stopped) {
-            (true, true) => format!("stopped: nothing with such a name until then: {text}"),
-            (true, false) => format!("nothing has such a name: {text}"),
-            (false, true) => "stopped: there may be more".to_owned(),
+            (true, true) => format!("stopped; no such name so far: {text}"),
+            (true, false) => format!("no such name: {text}"),
+            (false, true) => "stopped; there may be more".to_owned(),
             (false, false) => String::new(),
         };
         if all.is_empty() {

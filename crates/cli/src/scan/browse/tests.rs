@@ -471,7 +471,7 @@ fn of_equal_files_the_last_does_not_go_with_the_directory_that_it_is_in() {
         // Nor is anything else deleted from here.
         browser.chosen.remove(&way(&["one"]));
         let error = targets(&browser, &paths).expect_err("a directory").to_string();
-        assert!(error.contains("none of the equal files"), "{error}");
+        assert!(error.contains("has no duplicates"), "{error}");
         browser.chosen = BTreeSet::from([way(&["one"])]);
     }
 }
@@ -548,14 +548,11 @@ fn a_panic_restores_the_terminal() {
 fn a_search_says_whether_it_was_stopped_and_shows_what_it_has() {
     let tree = grown();
     let mut browser = browser(tree.path());
-    for (stopped, said) in [
-        (true, "stopped: nothing with such a name until then: q"),
-        (false, "nothing has such a name: q"),
-    ] {
+    for (stopped, said) in [(true, "stopped; no such name so far: q"), (false, "no such name: q")] {
         browser.show_found("q".to_owned(), Vec::new(), stopped);
         assert_eq!((&*browser.message, browser.found.is_some()), (said, false));
     }
-    for (stopped, said) in [(true, "stopped: there may be more"), (false, "")] {
+    for (stopped, said) in [(true, "stopped; there may be more"), (false, "")] {
         let all = poach_scan::listing::find(&browser.scan, "y", &Control::new()).expect("text");
         browser.show_found("y".to_owned(), all, stopped);
         assert_eq!((&*browser.message, browser.found.is_some()), (said, true));

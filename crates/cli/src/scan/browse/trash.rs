@@ -1,9 +1,9 @@
 //! The trash of the desktop, as freedesktop.org specifies it (version 1.0), and the way back out of
 //! it.
 //!
-//! Own code, and not the crate `trash`: that takes paths, follows what they lead to at that moment,
-//! and copies where it cannot rename; what is moved from here is named by the handle of its
-//! directory and looked at before and after.
+//! This is not the crate `trash`, which takes paths, follows them when it moves, and copies where
+//! it cannot rename. Here an entry is named by the handle of its directory, and checked before and
+//! after the move.
 //!
 //! What lies on the file system of the user's own trash goes there; anything else to the trash at
 //! the top of its file system: `.Trash/<uid>` where an administrator has made `.Trash` with the
@@ -11,10 +11,10 @@
 //! What is moved is written down in `info` first, and brought back by a rename that
 //! replaces nothing.
 //!
-//! Other users can make any of these directories before the user does, and what is moved to a
-//! directory of theirs is theirs to read. So a trash and its parts must belong to the user who
-//! moves something, nobody else may write to the parts, and nobody else may have anything of a
-//! trash at the top of a file system: this is asked of open directories, after they were made.
+//! Other users can make any of these directories first, and could then read what is moved there. So
+//! a trash and its directories must belong to the user who moves something, and no other user may
+//! write to the directories. A trash at the top of a file system must have no access for others.
+//! These checks are made on open directories, after they were created.
 
 use std::collections::HashMap;
 use std::env;
@@ -198,7 +198,8 @@ impl Bin {
         }
         let own = make(top, &CString::new(format!(".Trash-{uid}"))?)?;
         if !belongs(&own, uid, ANYTHING)? {
-            let message = "the trash of this file system is another user's, or open to others";
+            let message =
+                "the trash of this file system belongs to another user, or others may write to it";
             return Err(io::Error::other(message));
         }
         Bin::open(&own, Some(path), uid)
@@ -209,7 +210,9 @@ impl Bin {
         if belongs(&files, uid, WRITABLE)? && belongs(&info, uid, WRITABLE)? {
             return Ok(Bin { files, info, top });
         }
-        Err(io::Error::other("a part of the trash is another user's, or others may write to it"))
+        Err(io::Error::other(
+            "a directory of the trash belongs to another user, or others may write to it",
+        ))
     }
 
     /// Writes down where something is from, and so takes a name for it. The name, and the name of
@@ -393,7 +396,7 @@ mod tests {
         fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("ours");
     }
 
-    /// Which of the trashes at the top of a file system is used by its only user.
+    /// The trash at the top of a file system that its only user gets.
     fn used(top: &Path) -> io::Result<&'static str> {
         let uid = rustix::process::getuid().as_raw();
         let bin = Bin::at_top(&opened(top), top.to_owned(), uid)?;

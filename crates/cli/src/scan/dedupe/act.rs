@@ -6,12 +6,11 @@
 //! (`FIDEDUPERANGE`), while it lets nobody write: there is no moment in which a change could be
 //! lost.
 //!
-//! A hard link is made beside the file under a name of its own, and exchanged with it
-//! (`renameat2`): at no moment is there no file under the name, and a crash leaves at worst the
-//! other one as `.poach-…` beside it. What was exchanged is then looked at, and brought back if it
-//! is not what was compared; only then is it deleted. Where a file system knows no exchange, a
-//! moment is left between the last look and the rename, as in
-//! [`remove`](crate::scan::item::remove).
+//! A hard link is made beside the file under another name, and exchanged with it (`renameat2`). So
+//! there is always a file under the name, and a crash leaves at worst the other file as `.poach-…`
+//! beside it. The exchanged file is then checked. It is moved back if it is not the file that was
+//! compared, and deleted otherwise. If a file system has no exchange, another process may change
+//! the file between the last check and the rename, as in [`remove`](crate::scan::item::remove).
 //!
 //! Numbers do not tell all copies from the file that stays: overlayfs, bindfs, sshfs and others
 //! show one file under another device. So what is to be deleted is renamed to `.poach-…` beside its
@@ -121,7 +120,7 @@ impl Set {
             let acted = match &mut kept {
                 Ok(kept) => kept.act(how, other, control),
                 Err(error) => {
-                    Err(io::Error::other(format!("what stays cannot be opened: {error}")))
+                    Err(io::Error::other(format!("the kept file cannot be opened: {error}")))
                 }
             };
             let became = match acted {
@@ -158,10 +157,10 @@ impl File {
         let number = error.raw_os_error().map(Errno::from_raw_os_error);
         match number {
             Some(Errno::PERM | Errno::ACCESS) if self.is_immutable() => {
-                "it is immutable or can only be appended to (chattr -i, chattr -a)".to_owned()
+                "it is immutable or append-only (chattr -i, chattr -a)".to_owned()
             }
             Some(Errno::XDEV) => {
-                "what stays lies on another file system, or another mount of it; --dedupe delete needs neither".to_owned()
+                "the kept file is on another file system or mount; use --dedupe delete".to_owned()
             }
             _ => told(error),
         }
@@ -189,17 +188,17 @@ impl Kept {
         }
         if how == How::Link && attributes(&self.file)? != attributes(&file)? {
             return Err(io::Error::other(
-                "its extended attributes are not those of what stays, and a link has the same; --dedupe reflink keeps them",
+                "its extended attributes differ from those of the kept file; --dedupe reflink keeps them",
             ));
         }
         let sync = || sync(&self.file).map_err(|error| told(&error));
         if let Err(error) = self.synced.get_or_insert_with(sync) {
             return Err(io::Error::other(format!(
-                "what stays could not be written to its disk: {error}"
+                "the kept file could not be flushed to disk: {error}"
             )));
         }
         if !same_content(&Native::default(), &self.file, &file, control)? {
-            return Err(io::Error::other("it does not equal what stays any more"));
+            return Err(io::Error::other("it no longer equals the kept file"));
         }
         self.check()?;
         if Seen::of(&rustix::fs::fstat(&file)?) != other.seen {
@@ -242,7 +241,7 @@ impl Kept {
         if is_same(&self.file) && named() {
             return Ok(());
         }
-        Err(io::Error::other("what stays is not what it was any more"))
+        Err(io::Error::other("the kept file has changed"))
     }
 
     /// Makes a name stand for this file, if it stands for what was compared.
@@ -251,7 +250,7 @@ impl Kept {
         let mut exchanged = false;
         let replaced = (|| {
             if !see(within, &beside)?.identity.is_same_file(&self.seen.identity) {
-                return Err(io::Error::other("what stays is not what it was any more"));
+                return Err(io::Error::other("the kept file has changed"));
             }
             match rustix::fs::renameat_with(within, &beside, within, name, RenameFlags::EXCHANGE) {
                 Ok(()) => exchanged = true,
@@ -306,9 +305,13 @@ impl Kept {
             }
             let shared = Native::default().share(&self.file, file, offset, length - offset);
             match shared.map_err(|error| other.cannot_share(error))? {
-                Some(0) => return Err(io::Error::other("the file system shares no more of it")),
+                Some(0) => {
+                    return Err(io::Error::other(
+                        "the file system refused to share the rest of it",
+                    ));
+                }
                 Some(bytes) => offset += bytes,
-                None => return Err(io::Error::other("it does not equal what stays any more")),
+                None => return Err(io::Error::other("it no longer equals the kept file")),
             }
         }
         Ok(Became::Done)
@@ -324,7 +327,7 @@ impl File {
             Some(Errno::INVAL) if matches!(&**kind, "btrfs" | "xfs") => error,
             Some(Errno::INVAL | Errno::OPNOTSUPP | Errno::NOTTY | Errno::NOSYS) => {
                 io::Error::other(format!(
-                    "{kind} cannot let files share blocks (btrfs and xfs can); --dedupe link or delete"
+                    "{kind} cannot share blocks between files (btrfs and xfs can); use --dedupe link or delete"
                 ))
             }
             _ => error,
@@ -396,7 +399,7 @@ mod tests {
         kept.replace(&within, &name("goes"), identity).expect("it is what was compared");
         assert_eq!(fs::read(path("goes")).expect("it is there"), b"stays");
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 2);
-        // One whose name is another's by now is not linked.
+        // A file whose name belongs to another file by now is not linked.
         fs::remove_file(path("stays")).expect("ours");
         fs::write(path("stays"), "another").expect("a file");
         fs::write(path("goes too"), "x").expect("a file");

@@ -27,7 +27,7 @@ impl Plan {
     }
 
     pub(super) fn each(&self, tell: &mut Tell<'_>) -> io::Result<()> {
-        let why = "on this system files are not acted on";
+        let why = "--dedupe is not available on this system";
         self.0.iter().try_for_each(|path| {
             let became = Some(Became::Left(why.to_owned()));
             tell(&Outcome { kept: None, path, others: &[], freed: 0, became })

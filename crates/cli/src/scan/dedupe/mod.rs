@@ -1,9 +1,8 @@
-//! `--dedupe`: files of equal content become one, or share their blocks, or all but one are
-//! deleted.
+//! `--dedupe`: links, reflinks or deletes files of equal content.
 //!
-//! [`plan`] chooses from each group of equal files the one that stays, and looks at all of them;
-//! [`act`] does to the others what was asked for, one after another, each compared with the one
-//! that stays right before. What is done is written as it is done.
+//! [`plan`] chooses the file of each group that is kept, and inspects all of them. [`act`] changes
+//! the other files one after another. It compares each with the kept file right before, and reports
+//! each change as it is made.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -37,30 +36,32 @@ use plan::Plan;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Duplicates")]
 pub(super) struct Dedupe {
-    /// Do this with files of equal content but one of each group; on Linux. Each is compared with
-    /// the one that stays, byte by byte, right before. `--dry-run` shows what would be done. With
-    /// --top, only with the groups that free the most.
+    /// Link, reflink or delete duplicate files. Linux only.
+    ///
+    /// One file of each group of equal files is kept. Each other file is compared with it, byte by
+    /// byte, right before it is changed. `--dry-run` shows the plan. `--top` limits the groups to
+    /// those that free the most.
     #[arg(long = "dedupe", value_enum, value_name = "HOW", conflicts_with_all = ["reports", "interactive", "stats", "no_sizes", "memory",
         "html", "snapshot", "import", "diff", "depth", "by", "apparent_size", "sort", "reverse", "all", "own_files", "full_paths",
         "width", "facts", "recent", "partial"])]
     how: Option<How>,
-    /// Which of the files of a group stays.
+    /// The file of each group to keep.
     #[arg(long, value_enum, value_name = "WHICH", default_value_t = Keep::First, requires = "how")]
     keep: Keep,
-    /// Show what --dedupe would do, and do nothing.
+    /// Show what --dedupe would do, without doing it.
     #[arg(long, requires = "how")]
     dry_run: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(super) enum How {
-    /// Make them hard links to the one that stays: one file with its owner, mode, times and
-    /// attributes. A file of another owner, mode or attributes is left.
+    /// Replace each with a hard link to the kept file; skip files of another owner, mode or
+    /// attributes.
     Link,
-    /// Have them share the blocks of the one that stays (btrfs, xfs): each keeps its owner, mode,
-    /// times and attributes.
+    /// Share the blocks of the kept file (btrfs, xfs); each file keeps its owner, mode, times and
+    /// attributes.
     Reflink,
-    /// Delete them.
+    /// Delete all but the kept file.
     Delete,
 }
 
@@ -77,12 +78,11 @@ impl How {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Keep {
-    /// That below the PATH given first; of those the one with the fewest directories above it; of
-    /// those the first by name.
+    /// The first file by the order of PATHs, then by depth, then by name.
     First,
-    /// The one changed longest ago; of equal ones the first.
+    /// The file changed longest ago.
     Oldest,
-    /// The one changed last.
+    /// The file changed last.
     Newest,
 }
 
@@ -99,14 +99,13 @@ impl Dedupe {
         dereference: bool,
     ) -> Option<&'static str> {
         if !cfg!(target_os = "linux") {
-            Some("--dedupe: it works on Linux alone")
+            Some("--dedupe: it works on Linux only")
         } else if dereference && self.how == Some(How::Delete) {
             Some(
-                "-L: what symbolic links lead to may lie outside of every PATH, and --dedupe delete would delete it; give such a \
-                 directory as a PATH",
+                "-L: with --dedupe delete it would delete files outside of every PATH; give their directory as a PATH",
             )
         } else if format.is_some_and(|format| format != Format::Json) {
-            Some("--dedupe: what is done is shown as text or as JSON, and as no other --format")
+            Some("--dedupe: its output is text or JSON; it has no other --format")
         } else if print0 && !self.dry_run {
             Some("--print0: with --dedupe it prints what --dry-run would change")
         } else {
@@ -132,18 +131,18 @@ enum Became {
     Done,
     /// There was nothing to do: it is the same file, or shares its blocks already.
     Already,
-    /// It is as it was, and why.
+    /// The file is unchanged, for this reason.
     Left(String),
-    /// It was done to so many of its names, in their order, and why not to the others.
+    /// The first names, this many, were changed; the reason why the others were not.
     Partly(usize, String),
 }
 
-/// A file that has an equal one which stays.
+/// A duplicate of a kept file.
 struct Outcome<'a> {
-    /// What stays; nothing, where that could not be chosen.
+    /// The kept file; none if it could not be chosen.
     kept: Option<&'a [u8]>,
     path: &'a [u8],
-    /// Other names of the same file, to which the same is done.
+    /// Other names of the same file, which are treated alike.
     others: &'a [Vec<u8>],
     /// What is free once it is done: without the blocks that other files share.
     freed: u64,
@@ -259,7 +258,7 @@ pub(super) fn run(
         let sum = printer.sum();
         complain(
             "scan",
-            &format!("what was done could not be written: {sum}, and nothing else was changed"),
+            &format!("could not write the output: {sum}, and nothing else was changed"),
         );
     }
     written?;

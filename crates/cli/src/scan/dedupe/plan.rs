@@ -18,7 +18,8 @@ use crate::scan::names::{Names, Roots};
 /// Why a file is left.
 const ELSEWHERE: &str = "every file that equals it lies on another file system or mount, where neither a link nor shared blocks lead; \
     --dedupe delete asks for neither";
-const OTHERS: &str = "every file that equals it has another owner, group or mode, and a link has one; --dedupe reflink keeps them";
+const OTHERS: &str =
+    "every equal file has another owner, group or mode; --dedupe reflink keeps them";
 
 /// Files of equal content on one file system.
 pub(super) struct Set {
@@ -148,7 +149,7 @@ impl File {
         mounts: &HashMap<u64, Mount>,
         how: How,
     ) -> io::Result<File> {
-        let lost = || io::Error::other("it lies below none of the paths");
+        let lost = || io::Error::other("it is not below any of the paths");
         let (root, names) = roots.split(&copy.path).ok_or_else(lost)?;
         let (within, name) = place(&names)?;
         let seen = see(&within, &name)?;

@@ -22,12 +22,12 @@ pub(in super::super) type Handle = OwnedFd;
 pub(in super::super) const DIRECTORY: OFlags =
     OFlags::RDONLY.union(OFlags::DIRECTORY).union(OFlags::CLOEXEC).union(OFlags::NOFOLLOW);
 
-/// What tells an entry from one that took its name.
+/// The identity of an entry, which another entry of the same name does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(in super::super) struct Identity {
     device: u64,
     inode: u64,
-    /// Of what is no directory: its length, and when its content was changed.
+    /// For entries other than directories: the length, and the time of the last change of content.
     content: Option<(i64, i64, u64)>,
 }
 
@@ -152,7 +152,7 @@ pub(in super::super) fn list(directory: &Handle) -> io::Result<Vec<(CString, boo
     Ok(names)
 }
 
-/// Which entries of a directory are links that opening them may follow all the same: none.
+/// The links in a directory that opening may follow in spite of the flags: none.
 #[expect(clippy::unnecessary_wraps, reason = "other systems have to read the directory")]
 pub(in super::super) fn links_in(_: &Handle) -> io::Result<HashSet<CString>> {
     Ok(HashSet::new())
@@ -178,12 +178,13 @@ pub(in super::super) fn remove(within: &Handle, item: &Item) -> io::Result<()> {
     Ok(rustix::fs::unlinkat(within, &item.name, flags)?)
 }
 
-/// Deletes a file of which an equal one stays.
+/// Deletes a file of which an equal file stays.
 ///
-/// It gets another name first, beside its own, and goes once `stays` has looked at the other one
-/// again: what are two files by their numbers may be one that two mounts show (overlayfs, bindfs,
-/// sshfs), and then the other name is gone by now, or its file has been renamed. Whatever is amiss,
-/// it has its name again. A crash in between leaves it under the other name.
+/// First it renames the file, beside its name. Then `stays` checks the kept file again, and the
+/// file is deleted. The check is needed because two files by their numbers may be one file that two
+/// mounts show (overlayfs, bindfs, sshfs): then the rename has also renamed or removed the kept
+/// file. If anything is wrong, the file gets its name back. A crash in between leaves it under the
+/// other name.
 pub(in super::super) fn remove_copy(
     within: &Handle,
     item: &Item,

@@ -85,7 +85,7 @@ pub(in super::super) fn list(directory: &Handle) -> io::Result<Vec<(CString, boo
     Ok(names)
 }
 
-/// Which entries of a directory its list says are links.
+/// The entries that the directory's list marks as links.
 pub(in super::super) fn links_in(directory: &Handle) -> io::Result<HashSet<CString>> {
     Ok(list(directory)?.into_iter().filter_map(|(name, link)| link.then_some(name)).collect())
 }

@@ -21,9 +21,9 @@ const INTERRUPT: u64 = 1 << (2 - 1);
 
 const HANGUP: u64 = 1;
 
-/// The program, which Ctrl-C and a terminal that goes away can end: a shell without job control has
-/// what it starts in the background ignore Ctrl-C, `nohup` has it ignore the other, and so do these
-/// tests then, and all that they start.
+/// The program, with the default action for Ctrl-C and for a terminal that goes away. A shell
+/// without job control makes background programs ignore Ctrl-C, and `nohup` makes them ignore the
+/// hang-up. These tests inherit that, and so would each program that they start.
 pub(crate) fn program(path: &str) -> Command {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     if status.is_empty() || signals(&status, "SigIgn:") & (INTERRUPT | HANGUP) == 0 {

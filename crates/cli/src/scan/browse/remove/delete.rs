@@ -139,7 +139,7 @@ impl<'r, 'p> Run<'r, 'p> {
         run
     }
 
-    /// Adds a directory of the chosen one that was added last: first what is deepest, as it goes
+    /// Adds a directory below the last added entry. The deepest comes first, as it is deleted
     /// first.
     fn add(&mut self, item: &'p Item, within: Place) {
         let (number, chosen) = (self.directories.len(), self.wholes.len() - 1);

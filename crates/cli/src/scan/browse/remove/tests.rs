@@ -248,7 +248,7 @@ fn where_there_is_no_trash_it_is_said_before_anything_is_asked() {
     let tree = grown();
     let targets = [target(tree.path(), &["goes", "a"])];
     let said = Plan::new(Act::Trash, &targets, &Control::new()).expect_err("no trash").to_string();
-    assert!(said.contains("nothing is moved to the trash"), "{said}");
+    assert!(said.contains("no trash that poach can use"), "{said}");
 }
 
 #[cfg(windows)]

@@ -28,8 +28,7 @@ impl Browser {
         let Some(row) = self.rows.get(self.marked) else { return };
         if row.kind != Kind::Directory {
             if row.together {
-                "files have rows of their own once the walk has ended"
-                    .clone_into(&mut self.message);
+                "files get rows when the scan has ended".clone_into(&mut self.message);
             }
             return;
         }
@@ -42,7 +41,7 @@ impl Browser {
         };
         if !matches!(known, Ok(true)) {
             self.way.pop();
-            let unknown = |_| "what is in it is not known".to_owned();
+            let unknown = |_| "its contents are not known".to_owned();
             self.message = known.map_or_else(|error| error.to_string(), unknown);
             return;
         }
@@ -103,11 +102,11 @@ impl Browser {
     /// Chooses the marked row, or not any more, and goes on to the next.
     fn choose(&mut self) {
         let Some(names) = self.marked_names() else {
-            "this row is no entry to choose".clone_into(&mut self.message);
+            "this row cannot be selected".clone_into(&mut self.message);
             return;
         };
         if names.len() < 2 {
-            "a path that was given cannot be chosen".clone_into(&mut self.message);
+            "a path from the command line cannot be selected".clone_into(&mut self.message);
             return;
         }
         if !self.chosen.remove(&names) {
@@ -151,7 +150,7 @@ impl Browser {
     /// Shows a tab: the tree, or a report, which has to be made.
     fn show_tab(&mut self, tab: usize) -> Wish {
         if self.growing.is_some() {
-            "reports are made once the walk has ended".clone_into(&mut self.message);
+            "reports are made when the scan has ended".clone_into(&mut self.message);
             return Wish::None;
         }
         (self.tab, self.report) = (tab, None);
@@ -201,7 +200,7 @@ impl Browser {
                     Some(top) => question.top = top,
                     None if matches!(key, Key::Click(..)) => {}
                     None if is_early && key == Key::Char('y') => {
-                        "y was typed before this was shown; y: yes   any other key: no"
+                        "y was typed too early; y: yes   any other key: no"
                             .clone_into(&mut self.message);
                     }
                     None => {
@@ -253,7 +252,7 @@ impl Browser {
             Key::Char('t') => self.order_by(Order::Time),
             Key::Char('/') if self.tab == 0 => self.mode = Mode::Search,
             Key::Char('f') if self.growing.is_some() => {
-                "entries are found once the walk has ended".clone_into(&mut self.message);
+                "the search starts when the scan has ended".clone_into(&mut self.message);
             }
             Key::Char('f') => {
                 self.sought.clear();
