@@ -2,6 +2,7 @@
 //! by themselves.
 
 use std::fmt;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use std::io::{Read, Seek};
 
 use super::{Row, Sums};
@@ -16,7 +17,8 @@ const KEPT: u64 = 8 << 20;
 /// An export in ncdu's binary format (ncdu 2.6 and later), of which only the blocks are read that
 /// hold what is asked for.
 ///
-/// Holds the index, a few blocks, and the way to the directory that was asked for last. Sizes of
+/// Holds the index, a few blocks, the way to the directory that was asked for last, and where the
+/// directories lie whose rows were asked for last. Sizes of
 /// directories are those that the file has. As in ncdu every name of a file with several names has
 /// all of its bytes, and each directory counts them once.
 pub struct Stored {
@@ -25,6 +27,10 @@ pub struct Stored {
     memory: u64,
     /// The directories that lie in each other, from the root on.
     way: Vec<Level>,
+    /// The place of the directory whose rows were asked for last, and of each directory in it a
+    /// hash of its name and its place: to go to one of them the list is not read again, whose
+    /// blocks may be all over the file.
+    listed: Option<(u64, Vec<(u64, u64)>)>,
 }
 
 /// A directory that was found.
@@ -71,7 +77,7 @@ impl Stored {
             return Ok(None);
         };
         let way = vec![Level::of(&blocks.root(root)?)];
-        Ok(Some(Stored { blocks, root, memory, way }))
+        Ok(Some(Stored { blocks, root, memory, way, listed: None }))
     }
 
     /// The name of the root: the path that was scanned.
@@ -94,14 +100,26 @@ impl Stored {
         self.way.truncate(common);
         for name in &names[common..] {
             let mut found = None;
-            let above = self.way[self.way.len() - 1].directory;
-            self.blocks.each(above, &mut |entry| {
-                let is_it = entry.imported.kind == Kind::Directory && entry.imported.name == *name;
-                if is_it {
-                    found = Some(Level::of(&entry));
+            let above = &self.way[self.way.len() - 1];
+            match &self.listed {
+                Some((place, below)) if *place == above.place => {
+                    let hash = hash(name);
+                    for &(_, place) in below.iter().filter(|(other, _)| *other == hash) {
+                        let entry = self.blocks.at(place, above.directory)?;
+                        if found.is_none() && entry.imported.name == *name {
+                            found = Some(Level::of(&entry));
+                        }
+                    }
                 }
-                !is_it
-            })?;
+                _ => self.blocks.each(above.directory, &mut |entry| {
+                    let imported = &entry.imported;
+                    let is_it = imported.kind == Kind::Directory && imported.name == *name;
+                    if is_it {
+                        found = Some(Level::of(&entry));
+                    }
+                    !is_it
+                })?,
+            }
             let Some(level) = found else { return Ok(false) };
             if self.way.iter().any(|above| above.place == level.place) {
                 return Err(circle());
@@ -147,21 +165,34 @@ impl Stored {
         if !self.go_to(names)? {
             return Ok(rows);
         }
-        let directory = self.way[self.way.len() - 1].directory;
+        let Level { directory, place, .. } = self.way[self.way.len() - 1];
+        self.listed = None;
+        let mut below = Vec::new();
         // What vectors grow to counts twice.
         let (mut taken, memory) = (self.blocks.held(), self.memory);
         self.blocks.each(directory, &mut |entry| {
-            taken += 2 * (size_of::<Row>() + entry.imported.name.len()) as u64;
+            let is_directory = entry.imported.kind == Kind::Directory;
+            let place = is_directory.then(|| (hash(entry.imported.name), entry.place));
+            let size = size_of::<Row>() + place.map_or(0, |place| size_of_val(&place));
+            taken += 2 * (size + entry.imported.name.len()) as u64;
             if taken <= memory {
                 rows.push(row(&entry, measure));
+                below.extend(place);
             }
             taken <= memory
         })?;
         if taken > memory {
             return Err(ImportError::Memory(memory));
         }
+        self.listed = Some((place, below));
         Ok(rows)
     }
+}
+
+fn hash(name: &[u8]) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    name.hash(&mut hasher);
+    hasher.finish()
 }
 
 fn sums(entry: &Entry<'_>) -> Sums {

@@ -182,10 +182,9 @@ mod tests {
     }
 
     /// A frame of almost 16 MiB: these bytes, and then nothing but zeros.
-    fn frame_of_zeros(begins: &[u8]) -> Vec<u8> {
+    fn frame_of_zeros(begins: &[u8], times: usize) -> Vec<u8> {
         const AT_A_TIME: usize = 128 << 10;
-        const TIMES: usize = 127;
-        let length = (begins.len() + TIMES * AT_A_TIME) as u32;
+        let length = (begins.len() + times * AT_A_TIME) as u32;
         // A length of four bytes that is the window's size, too.
         let mut frame =
             [&0xfd2f_b528_u32.to_le_bytes()[..], &[0xa0], &length.to_le_bytes()].concat();
@@ -194,8 +193,8 @@ mod tests {
             frame.extend([&head.to_le_bytes()[..3], content].concat());
         };
         block(false, false, begins.len(), begins);
-        for time in 1..=TIMES {
-            block(time == TIMES, true, AT_A_TIME, &[0]);
+        for time in 1..=times {
+            block(time == times, true, AT_A_TIME, &[0]);
         }
         frame
     }
@@ -209,7 +208,8 @@ mod tests {
         };
         let root = [0xbf, 0, 0, 1, 0x41, b'r', 12, 0, 0xff];
         let (first, second) = (item(1), item(0));
-        let frames = [frame_of_zeros(&[&first[..], &root].concat()), frame_of_zeros(&second)];
+        let frames =
+            [frame_of_zeros(&[&first[..], &root].concat(), 127), frame_of_zeros(&second, 127)];
         let file = file_of_frames(&frames, first.len() as u64);
         assert!(file.len() < 2000, "{} bytes", file.len());
         let (length, count) = (file.len() as u64, Rc::new(Cell::new(0)));
@@ -302,6 +302,44 @@ mod tests {
         stored.rows(&[b"/r", b"7"], Measure::Apparent).expect("sound");
         assert!(!stored.knows(&[b"/r", b"7", b"none"]).expect("sound"));
         assert_eq!(count.get(), before);
+    }
+
+    /// As ncdu writes it: each directory of the root lies behind what is in it, so that the list
+    /// of the root is all over the file.
+    #[test]
+    fn to_go_to_a_directory_that_was_listed_the_list_is_not_read_again() {
+        let frames: Vec<Vec<u8>> = (0..10)
+            .map(|number| {
+                let file = [0xbf, 0, 1, 1, 0x41, b'x', 0xff];
+                let name = [0xbf, 0, 0, 1, 0x41, b'0' + number];
+                let before = [2, 0x1a, number.wrapping_sub(1), 0, 0, 7];
+                let before = if number == 0 { &before[..0] } else { &before[..] };
+                let first = if number == 9 { 13 } else { 0 };
+                let last = [12, 0x1a, number, 0, 0, first, 0xff];
+                let root = [0xbf, 0, 0, 1, 0x41, b'r', 12, 0x1a, 9, 0, 0, 20, 0xff];
+                let items = [&root[..], &file, &name, before, &last].concat();
+                frame_of_zeros(if number == 9 { &items } else { &items[root.len()..] }, 24)
+            })
+            .collect();
+        let frame = frames[0].len() as u64;
+        // The root stands before the others of its block.
+        let file = file_of_frames(&frames, 9 << 24);
+        let count = Rc::new(Cell::new(0));
+        let from = Counting(Cursor::new(file), Rc::clone(&count));
+        let mut stored = Stored::open(from, u64::MAX).expect("sound").expect("an export");
+        let mut rows = |names: &[&[u8]]| {
+            let before = count.get();
+            let rows = stored.rows(names, Measure::Disk).expect("sound").len();
+            (rows, count.get() - before)
+        };
+        assert_eq!(rows(&[b"r"]).0, 10);
+        for name in [&b"0"[..], b"8", b"4"] {
+            let (files, read) = rows(&[b"r", name]);
+            assert!(files == 1 && read < 2 * frame, "{read} bytes, of {frame} in a block");
+            let (all, read) = rows(&[b"r"]);
+            assert!(all == 10 && read > 6 * frame, "{read} bytes, of {frame} in a block");
+        }
+        assert!(!stored.knows(&[b"r", b"none"]).expect("sound"));
     }
 
     /// Every row of every directory, and what the directory holds.

@@ -298,6 +298,17 @@ impl Blocks {
         Ok(())
     }
 
+    /// The entry of a directory that lies at a place which [`each`](Self::each) has told.
+    pub(crate) fn at(
+        &mut self,
+        place: u64,
+        directory: Directory,
+    ) -> Result<Entry<'_>, ImportError> {
+        let end = self.length;
+        let (item, _) = self.item(place)?;
+        item.entry(place, directory.device).map_err(|what| damaged(end, what))
+    }
+
     /// How many bytes of memory the index takes.
     pub(crate) fn held(&self) -> u64 {
         self.held
