@@ -153,12 +153,8 @@ impl Scan {
 
     /// Corrects the totals and the errors for what went from some paths, and what came.
     fn account(&mut self, paths: &HashSet<Vec<u8>>, went: &Totals, came: Option<&Totals>) {
-        let choice = self.options.choice.as_deref();
-        let mut went = *went;
-        if !choice.is_none_or(Choice::counts_directories) {
-            went.directories = 0;
-        }
         let totals = &mut self.totals;
+        // Saturating: where a choice counts no directories there are none to take away.
         let less = |now: &mut u64, by: u64| *now = now.saturating_sub(by);
         less(&mut totals.directories, went.directories);
         less(&mut totals.files, went.files);

@@ -4,7 +4,9 @@
 #![cfg(any(target_os = "linux", windows))]
 
 use std::collections::BTreeMap;
+use std::ffi::CStr;
 use std::fs;
+use std::io;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
@@ -273,6 +275,11 @@ fn what_cannot_be_changed_stays_as_it_was() {
     assert_eq!(changed.renew(&names(root, "outer-1"), file), Err(RenewError::NoDirectory));
     let without = scanned(&root.join("outer-1"), &Options::default());
     assert_eq!(changed.renew(&names(root, "outer-1"), without), Err(RenewError::NoFiles));
+    // Nor does one of which a part was summed up say what lies there.
+    let little = Options { memory: Some(1), ..options.clone() };
+    let summed = scanned(&root.join("outer-1"), &little);
+    assert!(summed.summed > 0);
+    assert_eq!(changed.renew(&names(root, "outer-1"), summed), Err(RenewError::NoFiles));
     same(&changed, &fresh, "nothing was changed");
     let mut without = scanned(root, &Options::default());
     assert_eq!(without.forget(&names(root, "hole")), Err(RenewError::NoFiles));
@@ -311,6 +318,10 @@ fn what_could_not_be_read_and_what_was_chosen_are_counted_anew() {
     let way = names(root, "outer-5");
     known.renew(&way, scanned(&root.join("outer-5"), &options)).expect("it is there");
     assert_eq!(known.totals, scanned(root, &options).totals);
+    // With a selection a directory has no size of its own.
+    let meta = Native::default().meta(&root.join("outer-5"), false).expect("it is there");
+    known.renew_own(&way, &meta).expect("it is there");
+    assert_eq!(known.totals, scanned(root, &options).totals);
     // Reads and rights: the super-user of Unix reads everything, and finds the same twice.
     let options = self::options(2);
     let closed = root.join("outer-6/inner-0");
@@ -320,6 +331,32 @@ fn what_could_not_be_read_and_what_was_chosen_are_counted_anew() {
     let way = names(root, "outer-6/inner-0");
     known.renew(&way, scanned(&closed, &options)).expect("it is there");
     same(&known, &scanned(root, &options), "what was closed is open");
+}
+
+#[test]
+fn what_cannot_be_read_any_more_is_marked_and_listed_where_it_lies() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let root = tree.path();
+    rig::grow(root).expect("a tree for the test");
+    let (options, denied) = (options(2), || Some(io::Error::from_raw_os_error(13)));
+    let walk = |path: &Path, hook: &rig::Hook<'_>| {
+        scan_on(&rig::Rigged::new(hook), &[path.to_owned()], &options, &Control::new())
+            .expect("a scan")
+    };
+    let last = |deed, name: &CStr| {
+        if deed == rig::Deed::Open && name == c"outer-9" { denied() } else { None }
+    };
+    // A given path has no name when it is read.
+    let given = |deed, name: &CStr| {
+        if deed == rig::Deed::Read && name == c"" { denied() } else { None }
+    };
+    let both = |deed, name: &CStr| {
+        if deed == rig::Deed::Read && name == c"outer-5" { denied() } else { last(deed, name) }
+    };
+    let mut known = walk(root, &last);
+    known.renew(&names(root, "outer-5"), walk(&root.join("outer-5"), &given)).expect("it is there");
+    assert_eq!(known.errors.len(), 2);
+    same(&known, &walk(root, &both), "what cannot be read");
 }
 
 #[test]
