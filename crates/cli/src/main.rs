@@ -23,11 +23,14 @@ mod promise;
 mod scan;
 mod shell;
 mod signals;
+mod typed;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory as _, Parser, Subcommand};
+use clap::{CommandFactory as _, FromArgMatches as _, Parser, Subcommand};
+
+use typed::Typed;
 
 /// Scan directories, check work-stealing queues and measure store buffers.
 #[derive(Debug, Parser)]
@@ -52,7 +55,7 @@ fn main() -> ExitCode {
     // With one thread the kernel registers the process at once; with two it takes milliseconds, in
     // the middle of the subcommand. If it refuses, the queues fall back to full fences.
     let _ = poach_memory::membarrier::register();
-    let arguments = match with_defaults() {
+    let (arguments, typed) = match with_defaults() {
         Ok(arguments) => arguments,
         Err(error) => {
             output::complain("scan", &format!("{error:#}"));
@@ -61,37 +64,40 @@ fn main() -> ExitCode {
     };
     match arguments.verb {
         Verb::Bench(arguments) => bench::run(&arguments),
-        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Check(arguments) => check::run(&arguments, &typed),
         Verb::Completions(arguments) => shell::completions(&arguments, Arguments::command()),
         Verb::Doctor(arguments) => doctor::run(&arguments),
         Verb::Man(arguments) => shell::man(&arguments, Arguments::command()),
-        Verb::Measure(arguments) => measure::run(&arguments),
+        Verb::Measure(arguments) => measure::run(&arguments, &typed),
         Verb::Scan(arguments) => scan::run(&arguments),
     }
 }
 
-/// The command line, with options from the configuration file and the environment.
+/// The command line, with options from the configuration file and the environment; and which of
+/// its options were typed.
 ///
 /// # Errors
 ///
 /// If an option of the file or the environment is wrong. A wrong command line ends the program
 /// here.
-fn with_defaults() -> anyhow::Result<Arguments> {
+fn with_defaults() -> anyhow::Result<(Arguments, Typed)> {
     let line: Vec<OsString> = std::env::args_os().collect();
+    let command = Arguments::command();
     let parse = |words: &[OsString]| {
-        Arguments::try_parse_from(words).unwrap_or_else(|error| output::refuse(&error, words))
+        let matches = command.clone().try_get_matches_from(words);
+        let parsed = matches.and_then(|matches| {
+            let typed = Typed::of(&command, &matches);
+            Ok((Arguments::from_arg_matches(&matches)?, typed))
+        });
+        parsed.unwrap_or_else(|error| output::refuse(&error, words))
     };
-    let arguments = parse(&line);
-    match &arguments.verb {
-        // The program's name and the verb's come before the verb's own words.
-        Verb::Scan(scan) => {
-            scan.heeded()?;
-            let mut all = parse(&scan.config.apply(&Arguments::command(), &line, 2)?);
-            if let Verb::Scan(all) = &mut all.verb {
-                all.tell_defaults(scan);
-            }
-            Ok(all)
-        }
-        _ => Ok(arguments),
+    let (arguments, typed) = parse(&line);
+    let Verb::Scan(scan) = &arguments.verb else { return Ok((arguments, typed)) };
+    // The program's name and the verb's come before the verb's own words.
+    let (mut all, _) = parse(&scan.config.apply(&command, &line, 2)?);
+    if let Verb::Scan(all) = &mut all.verb {
+        all.tell_defaults(scan);
+        all.heeded(&typed)?;
     }
+    Ok((all, typed))
 }

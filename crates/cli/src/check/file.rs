@@ -22,25 +22,12 @@ pub(super) fn is_litmus(subject: &str) -> bool {
 }
 
 /// Whether all is well: what the file requires or forbids is so, and what it asks has an answer.
-pub(super) fn run(path: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
-    let refused = |flag: &str| Usage(format!("{flag} is not for litmus files"));
-    for (given, flag) in [
-        (arguments.delta.is_some(), "--delta"),
-        (arguments.stores_between.is_some(), "--stores-between"),
-        (arguments.tasks.is_some(), "--tasks"),
-        (arguments.scene.is_some(), "--scene"),
-        (arguments.policy.is_some(), "--policy"),
-        (arguments.preemptions.is_some(), "--preemptions"),
-        (arguments.random.is_some(), "--random"),
-        (arguments.replay.is_some(), "--replay"),
-        (arguments.svg.is_some(), "--svg"),
-        (arguments.quick, "--quick"),
-        (arguments.full, "--full"),
-    ] {
-        if given {
-            return Err(refused(flag).into());
-        }
-    }
+pub(super) fn run(
+    path: &str,
+    arguments: &Arguments,
+    egress_asked: bool,
+    stop: &Arc<AtomicBool>,
+) -> Result<bool> {
     let buffer = match arguments.store_buffer {
         None | Some(Entries::Unbounded) => Buffer::Unbounded,
         Some(Entries::Bounded(entries)) if entries > MOST_STORES => {
@@ -52,9 +39,16 @@ pub(super) fn run(path: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> 
         }
         Some(Entries::Bounded(entries)) => Buffer::Bounded(entries),
     };
+    let bounded = matches!(buffer, Buffer::Bounded(1..));
+    if egress_asked && !bounded {
+        return Err(Usage(
+            "--egress is behind a buffer with a bound: add --store-buffer".to_owned(),
+        )
+        .into());
+    }
     let text = std::fs::read_to_string(path).with_context(|| format!("could not read {path}"))?;
     let test = Test::parse(&text).map_err(|mistake| Usage(format!("{path}:{mistake}")))?;
-    let egress = arguments.egress.on() && matches!(buffer, Buffer::Bounded(1..));
+    let egress = arguments.egress.on() && bounded;
     let config = Config {
         buffer,
         egress,

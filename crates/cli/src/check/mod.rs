@@ -21,6 +21,7 @@ use arguments::{Entries, MemoryModel, SceneName};
 
 use crate::output::{AMISS, INTERRUPTED, USAGE, complain, print};
 use crate::signals::on_interrupt;
+use crate::typed::Typed;
 use report::{CaseRow, Document, LitmusRow, Run};
 
 /// Executions beyond which a search is refused unless it is bounded: some ten minutes.
@@ -44,8 +45,8 @@ macro_rules! usage {
     ($($text:tt)*) => { return Err(Usage(format!($($text)*)).into()) };
 }
 
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match dispatch(arguments) {
+pub(crate) fn run(arguments: &Arguments, typed: &Typed) -> ExitCode {
+    match dispatch(arguments, typed) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(AMISS),
         Err(error) => {
@@ -56,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
 }
 
 /// Whether all is well.
-fn dispatch(arguments: &Arguments) -> Result<bool> {
+fn dispatch(arguments: &Arguments, typed: &Typed) -> Result<bool> {
     let stop = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&stop);
     on_interrupt(move |_| {
@@ -69,12 +70,27 @@ fn dispatch(arguments: &Arguments) -> Result<bool> {
     if arguments.memory == MemoryModel::C11 && !queue {
         usage!("--memory is for a single queue: {} has its own", arguments.subject);
     }
-    match arguments.subject.as_str() {
+    let subject = arguments.subject.as_str();
+    let refused = match subject {
+        "all" => typed.other_than(&["quick", "full", "seconds", "json"]),
+        "litmus" => typed.other_than(&["seconds", "json"]),
+        "laws" => typed.other_than(&["json"]),
+        file if file::is_litmus(file) => {
+            typed.other_than(&["store-buffer", "egress", "seconds", "json"])
+        }
+        _ if queue => typed.among(&["quick", "full"]),
+        _ => None,
+    };
+    if let Some(option) = refused {
+        usage!("--{option} is not for {subject}: it would do nothing");
+    }
+    let egress = typed.among(&["egress"]).is_some();
+    match subject {
         "all" => all(arguments, &stop),
         "litmus" => litmus(arguments, &stop),
         "laws" => laws(arguments),
-        name if file::is_litmus(name) => file::run(name, arguments, &stop),
-        name => one(name, arguments, &stop),
+        name if file::is_litmus(name) => file::run(name, arguments, egress, &stop),
+        name => one(name, arguments, egress, &stop),
     }
 }
 
@@ -89,7 +105,7 @@ fn entries(arguments: &Arguments) -> Result<u32> {
     }
 }
 
-fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
+fn one(name: &str, arguments: &Arguments, egress: bool, stop: &Arc<AtomicBool>) -> Result<bool> {
     let Some(queue) = QUEUES.iter().find(|queue| queue.name == name) else {
         let names: Vec<&str> = QUEUES.iter().map(|queue| queue.name).collect();
         usage!(
@@ -114,6 +130,9 @@ fn one(name: &str, arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool
     }
     if weak && arguments.store_buffer.is_some() {
         usage!("--store-buffer is for --memory tso: the model of C11 has no store buffers");
+    }
+    if egress && (weak || arguments.store_buffer == Some(Entries::Bounded(0))) {
+        usage!("--egress is for store buffers of one entry and more: here is none");
     }
     if arguments.delta.is_some() && !kind.bounded() {
         usage!("--delta is for the policies bounded and resolved, not for {}", kind.name());
@@ -416,9 +435,6 @@ fn litmus(arguments: &Arguments, stop: &Arc<AtomicBool>) -> Result<bool> {
 }
 
 fn laws(arguments: &Arguments) -> Result<bool> {
-    if arguments.seconds.is_some() {
-        usage!("--seconds is not for laws: their five runs end at once");
-    }
     let laws = alone::five_runs();
     let text = if arguments.json { report::laws_json(&laws)? } else { report::laws_text(&laws) };
     print(text.as_bytes())?;

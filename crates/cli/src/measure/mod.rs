@@ -31,6 +31,7 @@ use self::grid::Grid;
 use self::out::Out;
 use self::usage::Usage;
 use crate::output::{AMISS, USAGE, complain, print};
+use crate::typed::Typed;
 
 /// Measure this processor's store buffer and its reordering bound.
 #[derive(Debug, clap::Args)]
@@ -114,8 +115,8 @@ enum What {
 }
 
 /// Runs the verb.
-pub(crate) fn run(arguments: &Arguments) -> ExitCode {
-    match measure(arguments) {
+pub(crate) fn run(arguments: &Arguments, typed: &Typed) -> ExitCode {
+    match measure(arguments, typed) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::from(AMISS),
         Err(error) => {
@@ -125,7 +126,11 @@ pub(crate) fn run(arguments: &Arguments) -> ExitCode {
     }
 }
 
-fn measure(arguments: &Arguments) -> Result<bool> {
+fn measure(arguments: &Arguments, typed: &Typed) -> Result<bool> {
+    let without_chance = matches!(arguments.what, What::Classic { .. } | What::Stores { .. });
+    if let Some(option) = typed.among(&["seed"]).filter(|_| without_chance) {
+        return Err(Usage(format!("--{option} is not for it: nothing in it is random")).into());
+    }
     if let What::Stores { binary, queue } = &arguments.what {
         return program_stores(binary, queue, arguments.json);
     }

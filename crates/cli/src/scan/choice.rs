@@ -17,6 +17,26 @@ use super::reports::age;
 use super::users;
 use crate::output::{complain, shown};
 
+/// Their long names, but for `--files0-from`.
+pub(super) const CHOOSING: &[&str] = &[
+    "exclude",
+    "exclude-from",
+    "exclude-regex",
+    "include",
+    "include-regex",
+    "type",
+    "min-length",
+    "max-length",
+    "newer",
+    "older",
+    "time",
+    "owner",
+    "group",
+    "ignore-files",
+    "exclude-caches",
+    "exclude-pseudo",
+];
+
 /// The flags of a choice.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Choosing")]
@@ -173,27 +193,9 @@ pub(super) fn times(number: &str, unit: u64) -> Option<u64> {
 }
 
 impl Choosing {
-    /// One of these flags that was given.
-    pub(super) fn given(&self) -> Option<&'static str> {
-        let given = [
-            (!self.exclude.is_empty(), "--exclude"),
-            (!self.exclude_from.is_empty(), "--exclude-from"),
-            (!self.exclude_regex.is_empty(), "--exclude-regex"),
-            (!self.include.is_empty(), "--include"),
-            (!self.include_regex.is_empty(), "--include-regex"),
-            (!self.kinds.is_empty(), "--type"),
-            (self.min_length.is_some(), "--min-length"),
-            (self.max_length.is_some(), "--max-length"),
-            (self.newer.is_some(), "--newer"),
-            (self.older.is_some(), "--older"),
-            (self.time != TimeName::Modified, "--time"),
-            (!self.owner.is_empty(), "--owner"),
-            (!self.group.is_empty(), "--group"),
-            (self.ignore_files, "--ignore-files"),
-            (self.exclude_caches, "--exclude-caches"),
-            (self.exclude_pseudo, "--exclude-pseudo"),
-        ];
-        given.into_iter().find_map(|(given, name)| given.then_some(name))
+    /// Whether it matters when an entry was changed.
+    pub(super) fn asks_when(&self) -> bool {
+        self.newer.is_some() || self.older.is_some()
     }
 
     /// What was chosen; nothing, if everything counts.

@@ -58,9 +58,10 @@ enum Print {
     Text,
     /// One JSON document.
     Json,
-    /// One JSON object per line.
+    /// One JSON object per line, each with a whole path: the length of nested directories grows with
+    /// the square of their depth.
     Ndjson,
-    /// A table for spreadsheets.
+    /// A table for spreadsheets, each line with a whole path, as NDJSON.
     Csv,
     /// An export for `ncdu -f FILE`, with every entry.
     Ncdu,
@@ -93,6 +94,17 @@ impl Documents {
         self.snapshot.is_some()
             || self.html.is_some()
             || self.format().is_some_and(Format::is_whole)
+    }
+
+    /// Whether something is written to a file.
+    pub(super) fn replaces(&self) -> bool {
+        let file = |path: &Path| Target::of(path) != Target::Stdout;
+        file(&self.output) || [&self.html, &self.snapshot].into_iter().flatten().any(|it| file(it))
+    }
+
+    /// Whether a document is written that has times, modes and owners.
+    pub(super) fn has_facts(&self) -> bool {
+        self.snapshot.is_some() || !matches!(self.format(), None | Some(Format::Html))
     }
 
     /// Whether a document is written that is to be read again, by this program or by ncdu.

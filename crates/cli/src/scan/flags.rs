@@ -7,16 +7,17 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use poach_scan::document::Format;
 use poach_scan::report::{Extent, Measure};
-use poach_scan::survey::Survey;
+use poach_scan::survey::{Report, Survey};
 use poach_scan::{Engine, MAX_THREADS, Options};
 
-use super::choice::{Choosing, size};
+use super::choice::{CHOOSING, Choosing, size};
 use super::config::Config;
 use super::dedupe::Dedupe;
 use super::document::Documents;
 use super::limit::{Limit, limit};
 use super::reports::Reports;
 use super::view::{Sort, View};
+use crate::typed::Typed;
 
 /// Measure disk usage of directories.
 ///
@@ -89,7 +90,7 @@ pub(crate) struct Arguments {
     ///
     /// The blocks count for the first file: files of a directory come before deeper files, and are
     /// ordered by name. Needs a file system with FIEMAP, such as btrfs or xfs. After the walk it
-    /// opens each file, and flushes it to disk.
+    /// opens each file, and flushes it to disk. Documents say that it was asked.
     #[arg(long, conflicts_with_all = ["no_sizes", "memory", "interactive", "import", "diff", "Reports", "how"])]
     pub(super) shared: bool,
     /// Show files as well as directories.
@@ -209,29 +210,111 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// If --dedupe, or a comparison of two documents, would ignore a flag. The error names it.
-    pub(crate) fn heeded(&self) -> Result<()> {
-        if self.dedupe.is_asked() && self.view.min_size.is_some() {
-            bail!(
-                "--min-size: it hides rows, but --dedupe acts on every file; use --min-length to leave files out"
-            );
-        }
-        let Some(sides) = self.document.diff() else { return Ok(()) };
-        if sides.iter().any(|side| side.is_dir()) {
-            return Ok(());
-        }
-        let given = [
-            (self.one_file_system, "--one-file-system"),
-            (self.dereference_args, "--dereference-args"),
-            (self.threads.is_some(), "--threads"),
-            (self.engine != Engine::default(), "--engine"),
-            (self.document.facts, "--facts"),
+    /// If a typed flag would do nothing. The error names it.
+    pub(crate) fn heeded(&self, typed: &Typed) -> Result<()> {
+        const TEXT: &[&str] = &["sort", "reverse", "full-paths", "own-files", "units", "width"];
+        const SCANNING: &[&str] = &["one-file-system", "dereference-args", "threads", "engine"];
+        let format = self.document.format();
+        let (is_text, is_whole) = (format.is_none(), format.is_some_and(Format::is_whole));
+        let reports = &self.reports.reports;
+        let is_report = !reports.is_empty();
+        let sides = self.document.diff();
+        let is_diff = sides.is_some();
+        let scans = sides.is_none_or(|sides| sides.iter().any(|side| side.is_dir()));
+        let asks_when = self.choosing.asks_when();
+        let lists = is_report && (!is_text || self.reports.print0);
+        let rules: [(bool, &[&str], &str); 19] = [
+            (
+                self.dedupe.is_asked(),
+                &["min-size"],
+                "it leaves rows out, and --dedupe acts on every file; --min-length leaves files out",
+            ),
+            (
+                !scans,
+                SCANNING,
+                "it is about how a directory is scanned, and --diff compares two documents here",
+            ),
+            (
+                !scans,
+                CHOOSING,
+                "it is about how a directory is scanned, and --diff compares two documents here",
+            ),
+            (
+                is_diff,
+                &[
+                    "all",
+                    "min-size",
+                    "sort",
+                    "reverse",
+                    "own-files",
+                    "facts",
+                    "partial",
+                    "dereference-args",
+                ],
+                "--diff shows every entry that differs, and follows a link that is a side",
+            ),
+            (is_diff && !is_text, &["depth", "top"], "the document of --diff has all that differs"),
+            (
+                self.interactive,
+                &["depth", "full-paths", "own-files", "min-size", "width", "partial", "facts"],
+                "it is about what is printed, and the browser shows all, in the width of the terminal",
+            ),
+            (
+                is_report,
+                &[
+                    "depth",
+                    "all",
+                    "sort",
+                    "reverse",
+                    "full-paths",
+                    "own-files",
+                    "min-size",
+                    "facts",
+                    "stats",
+                ],
+                "a report has rows and an order of its own",
+            ),
+            (
+                is_report,
+                &["html", "snapshot"],
+                "it is of the tree, and --report makes reports in its place",
+            ),
+            (lists, TEXT, "it is about the text, and here is none"),
+            (
+                !is_text,
+                TEXT,
+                "it is about the text, and a document has an order and numbers of its own",
+            ),
+            (is_whole, &["depth", "top", "min-size"], "such a document has all that was scanned"),
+            (
+                is_whole && format != Some(Format::Html),
+                &["by", "apparent-size"],
+                "such a document has all sizes",
+            ),
+            (
+                !self.interactive && !reports.contains(&Report::Recent),
+                &["recent"],
+                "it is for the report `recent`",
+            ),
+            (!asks_when, &["time"], "it is the time that --newer and --older ask about"),
+            (
+                !self.document.replaces(),
+                &["partial"],
+                "it is for a file that is written: --output, --html or --snapshot",
+            ),
+            (
+                !self.interactive && !self.document.has_facts(),
+                &["facts"],
+                "it is for documents that have times, modes and owners: here is none",
+            ),
+            (!self.interactive, &["read-only", "print-chosen"], "it is for -i"),
+            (!self.dedupe.is_asked(), &["keep", "dry-run"], "it is for --dedupe"),
+            (self.no_sizes, &["units"], "there are no sizes with --no-sizes"),
         ];
-        let given = given.into_iter().find_map(|(given, name)| given.then_some(name));
-        if let Some(name) = given.or_else(|| self.choosing.given()) {
-            bail!(
-                "{name}: it concerns the scan of a directory, but --diff compares two documents here"
-            );
+        for (applies, flags, why) in rules {
+            if let Some(flag) = typed.among(flags).filter(|_| applies) {
+                bail!("--{flag}: {why}");
+            }
         }
         Ok(())
     }

@@ -11,6 +11,7 @@ mod comfort;
 mod dedupe;
 mod doctor;
 mod documents;
+mod heeded;
 mod measure;
 mod page;
 mod scan;
