@@ -4,7 +4,9 @@ use std::ffi::CString;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use poach_scan::duplicates;
 use poach_scan::report::escape;
+use poach_scan::sys::Native;
 
 use super::names::{Names, joined};
 
@@ -107,6 +109,29 @@ fn at_end(root: &Path, names: &[Vec<u8>]) -> io::Result<Handle> {
 pub(super) fn open(within: &Handle, name: &CString, expected: Identity) -> io::Result<Handle> {
     let directory = open_in(within, name)?;
     if identity_of(&directory)? == expected { Ok(directory) } else { Err(changed(name)) }
+}
+
+/// How many of the bytes of a file on disk stay when it goes, as other files have them, too: as far
+/// as that is known. `bytes`: how many there are.
+pub(super) fn shared_bytes(within: &Handle, name: &CString, bytes: u64) -> u64 {
+    if bytes == 0 || !can_share(within) {
+        return 0;
+    }
+    let shared = |(file, _)| duplicates::shared_bytes(&Native::default(), &file, bytes);
+    open_file(within, name).map_or(0, shared).min(bytes)
+}
+
+/// Whether files of a file system can share blocks, so that it is worth while to open each.
+#[cfg(target_os = "linux")]
+fn can_share(within: &Handle) -> bool {
+    /// bcachefs, btrfs, ocfs2 and xfs, as statfs(2) numbers them.
+    const KINDS: [u32; 4] = [0xca45_1a4e, 0x9123_683e, 0x7461_636f, 0x5846_5342];
+    rustix::fs::fstatfs(within).is_ok_and(|told| KINDS.contains(&(told.f_type as u32)))
+}
+
+#[cfg(not(target_os = "linux"))]
+fn can_share(_: &Handle) -> bool {
+    false
 }
 
 pub(super) fn changed(name: &CString) -> io::Error {

@@ -674,3 +674,32 @@ fn ctrl_c_leaves_no_line_of_progress() {
     let stale = |line: &&str| line.contains("/s") && !line.contains('(');
     assert_eq!(shown.lines().find(stale), None, "{shown}");
 }
+
+#[test]
+fn what_other_files_share_is_said_to_stay_before_a_file_is_deleted() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    for kind in ["btrfs", "xfs"] {
+        let Some(mounted) = rig::Mounted::new(kind, place.path()) else { continue };
+        let root = mounted.0.join("tree");
+        fs::create_dir_all(root.join("d")).expect("a directory");
+        let content: Vec<u8> =
+            (0..8_u32 << 20).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        fs::write(root.join("d/a"), &content).expect("a file");
+        fs::write(root.join("d/own"), &content[..2 << 20]).expect("a file");
+        let paths = [root.join("d/a"), root.join("b")];
+        let copied = Command::new("cp").arg("--reflink=always").args(paths).status();
+        assert!(copied.is_ok_and(|it| it.success()));
+        rustix::fs::sync();
+        let path = root.display().to_string();
+        let Some(mut session) = Session::begin((100, 24), &[], &path) else { return };
+        session.press_for("d", "10.0 MiB on disk");
+        session.wait("8.0 MiB of it stay, as other files or snapshots have them, too");
+        session.press_for("n", "nothing");
+        // What is moved to the trash frees nothing at all.
+        session.press_for("x", "10.0 MiB on disk");
+        assert!(!session.screen.screen().contents().contains("of it stay"));
+        session.press_for("n", "nothing");
+        session.press("q");
+        assert_eq!(session.end().code, Some(0));
+    }
+}

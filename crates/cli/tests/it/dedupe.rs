@@ -14,6 +14,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
+use crate::rig;
+
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 
 fn poach(arguments: &[&str], paths: &[&Path]) -> Output {
@@ -304,39 +306,11 @@ fn paths_of_reports_are_ended_by_a_nul_as_they_are() {
     assert_eq!(list("empty-files,symlinks").len(), 3);
 }
 
-/// An image of a file system that is mounted, as long as this lives.
-struct Mounted(PathBuf);
-
-impl Mounted {
-    /// Makes one, if this is root and the system can. If not, says why.
-    fn new(kind: &str, within: &Path) -> Option<Mounted> {
-        let (image, point) = (within.join(format!("{kind}.img")), within.join(kind));
-        fs::create_dir(&point).expect("a directory");
-        fs::File::create(&image).and_then(|file| file.set_len(400 << 20)).expect("a sparse file");
-        let run = |command: &mut Command| {
-            command.output().is_ok_and(|output| output.status.success()).then_some(())
-        };
-        let made = run(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image));
-        let mounted = made
-            .and_then(|()| run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&point)));
-        if mounted.is_none() {
-            let _ = writeln!(std::io::stderr(), "left out: no {kind} can be made and mounted here");
-        }
-        mounted.map(|()| Mounted(point))
-    }
-}
-
-impl Drop for Mounted {
-    fn drop(&mut self) {
-        let _ = Command::new("umount").arg(&self.0).status();
-    }
-}
-
 #[test]
 fn blocks_are_shared_where_the_file_system_can_and_what_is_shared_frees_nothing() {
     let place = tempfile::tempdir().expect("a directory for the test");
     for kind in ["btrfs", "xfs"] {
-        let Some(mounted) = Mounted::new(kind, place.path()) else { continue };
+        let Some(mounted) = rig::Mounted::new(kind, place.path()) else { continue };
         let root = mounted.0.join("tree");
         let paths = ["a", "b", "c"].map(|name| root.join(name));
         // More than is shared at a time, and not a whole number of blocks.
@@ -608,7 +582,7 @@ fn blocks_that_files_share_count_once_where_that_is_asked() {
     };
     let disk = |document: &Value| document["totals"]["disk_bytes"].as_u64().expect("a number");
     for kind in ["btrfs", "xfs"] {
-        let Some(mounted) = Mounted::new(kind, place.path()) else { continue };
+        let Some(mounted) = rig::Mounted::new(kind, place.path()) else { continue };
         let run = |words: &[&OsStr]| Command::new(words[0]).args(&words[1..]).status();
         let root = mounted.0.join("tree");
         let (a, b, z) = (root.join("a"), root.join("deep/b"), root.join("z"));
@@ -643,6 +617,38 @@ fn blocks_that_files_share_count_once_where_that_is_asked() {
             said.contains("of 1 file lie where another file has them, too, and count once"),
             "{said}"
         );
+        // In a directory the first by name, whichever was written first.
+        let order = mounted.0.join("order");
+        file(&order.join("n2"), &content[..1 << 20]);
+        let names = [order.join("n2"), order.join("n1")];
+        assert!(
+            Command::new("cp")
+                .arg("--reflink=always")
+                .args(&names)
+                .status()
+                .is_ok_and(|it| it.success())
+        );
+        rustix::fs::sync();
+        let told = scan(&["--shared"], &order);
+        let row = |name: &str| {
+            let rows = told["tree"].as_array().expect("rows").iter();
+            rows.clone().find(|it| it["name"] == name).expect("it is there")["disk_bytes"].clone()
+        };
+        assert_eq!((row("n1"), row("n2")), ((1 << 20).into(), 0.into()), "{kind}");
+        // Each document says that the sizes are smaller ones.
+        for (format, mark) in [
+            ("ndjson", format!("\"shared\":{{\"bytes\":{MANY},\"files\":1,\"unknown_files\":0}}")),
+            ("csv", ",group,shared_blocks\n".to_owned()),
+            ("csv", ",once\n".to_owned()),
+            ("html", format!("\"shared\":{{\"bytes\":{MANY},\"files\":1,\"unknown_files\":0}}")),
+        ] {
+            let written = |words: &[&str]| {
+                let out = poach(&[&["--all", "--format", format], words].concat(), &[&root]);
+                String::from_utf8_lossy(&out.stdout).into_owned()
+            };
+            let (with, without) = (written(&["--shared"]), written(&[]));
+            assert!(with.contains(&mark) && !without.contains(&mark), "{format}: {with}");
+        }
         // What is written to one of them is its own again.
         let mut own = fs::File::options().write(true).open(&b).expect("ours");
         own.write_all(&vec![7; 1 << 20]).expect("ours");

@@ -352,9 +352,10 @@ impl<S: Sys> Finder<'_, S> {
     }
 }
 
-/// How many of the bytes that a file takes on disk other files have, too; 0 where the system does
-/// not say.
-fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
+/// How many of the bytes that a file takes on disk other files have, too, so that they stay when it
+/// is deleted; 0 where the system does not say. `disk`: how many it takes. What was written to the
+/// file is written to its disk for it.
+pub fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
     let (mut all, mut shared) = (0_u64, 0_u64);
     let told = sys.extents(file, &mut |extent| {
         all = all.saturating_add(extent.length);

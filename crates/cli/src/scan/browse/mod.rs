@@ -569,8 +569,12 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
         format!("  {}", number(plan.files, ["file or link", "files and links"])),
         format!("  {}", number(plan.directories, ["directory", "directories"])),
         format!("  {} on disk", look.units.show(plan.bytes)),
-        "Links are not followed. The entries:".to_owned(),
     ];
+    if plan.shared > 0 {
+        let shared = look.units.show(plan.shared);
+        lines.push(format!("  {shared} of it stay: other files or snapshots share them"));
+    }
+    lines.push("Links are not followed. The entries:".to_owned());
     lines.extend(plan.lines());
     browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0, ahead: None });
     Some(plan)

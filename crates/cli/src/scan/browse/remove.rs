@@ -71,6 +71,8 @@ pub(super) struct Plan {
     pub(super) directories: u64,
     /// On disk; a file that keeps another name frees nothing.
     pub(super) bytes: u64,
+    /// How many of them stay: other files have them, too, where the file system says so.
+    pub(super) shared: u64,
     /// How many names of each file that has several are to go.
     names: HashMap<Identity, u64>,
 }
@@ -152,7 +154,7 @@ impl Plan {
             return Err(io::Error::other("this system has no trash that poach can use"));
         }
         let (groups, names) = (Vec::new(), HashMap::new());
-        let mut plan = Plan { groups, act, files: 0, directories: 0, bytes: 0, names };
+        let mut plan = Plan { groups, act, files: 0, directories: 0, bytes: 0, shared: 0, names };
         let (mut opened, mut numbers) = (Opened::default(), HashMap::new());
         let mut twins: HashMap<&Names, Arc<Twin>> = HashMap::new();
         for Target { root, names, twin } in targets {
@@ -206,6 +208,9 @@ impl Plan {
             // With the last of its names the file goes.
             if names == seen.names {
                 self.bytes += seen.bytes;
+                if self.act == Act::Delete {
+                    self.shared += item::shared_bytes(within, &name, seen.bytes);
+                }
             }
             let (changed, is_several) = (seen.changed, seen.names > 1);
             return Ok(Item { name, identity, changed, is_several, inside: None });

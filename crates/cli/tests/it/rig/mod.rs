@@ -2,9 +2,10 @@
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs;
+use std::io::Write as _;
 use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command};
 use std::time::Duration;
 
@@ -76,7 +77,6 @@ pub(crate) fn wait_for_handler(pid: i32) -> u64 {
 /// Whether a program that a test needs is installed. If not the test says so, and is left out, but
 /// where `cargo xtask documents` has set `POACH_NOTHING_LEFT_OUT`.
 pub(crate) fn has(program: &str, version: &str) -> bool {
-    use std::io::Write as _;
     use std::process::Stdio;
     let mut asked = Command::new(program);
     let asked = asked.arg(version).stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -103,4 +103,32 @@ pub(crate) fn runs(pid: Pid) -> bool {
 pub(crate) fn write_program(at: &Path, text: &str) {
     fs::write(at, format!("#!/bin/sh\n{text}\n")).expect("a program");
     fs::set_permissions(at, fs::Permissions::from_mode(0o755)).expect("ours");
+}
+
+/// An image of a file system that is mounted, as long as this lives.
+pub(crate) struct Mounted(pub(crate) PathBuf);
+
+impl Mounted {
+    /// Makes one, if this is root and the system can. If not, says why.
+    pub(crate) fn new(kind: &str, within: &Path) -> Option<Mounted> {
+        let (image, point) = (within.join(format!("{kind}.img")), within.join(kind));
+        fs::create_dir(&point).expect("a directory");
+        fs::File::create(&image).and_then(|file| file.set_len(400 << 20)).expect("a sparse file");
+        let run = |command: &mut Command| {
+            command.output().is_ok_and(|output| output.status.success()).then_some(())
+        };
+        let made = run(Command::new(format!("mkfs.{kind}")).arg("-q").arg(&image));
+        let mounted = made
+            .and_then(|()| run(Command::new("mount").args(["-o", "loop"]).arg(&image).arg(&point)));
+        if mounted.is_none() {
+            let _ = writeln!(std::io::stderr(), "left out: no {kind} can be made and mounted here");
+        }
+        mounted.map(|()| Mounted(point))
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(&self.0).status();
+    }
 }

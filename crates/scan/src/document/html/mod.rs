@@ -20,7 +20,7 @@ use super::entries::{Entries, Order};
 use super::needs_files;
 use super::safe::InPage;
 use crate::report::{Extent, Measure, escape};
-use crate::{Kind, Node, Scan, Totals};
+use crate::{Kind, Node, Scan, Shared, Totals};
 
 /// Entries that a page holds.
 const ENTRIES: usize = 40_000;
@@ -59,6 +59,9 @@ struct Whole<'a> {
     entries: u64,
     /// How many of them are not in the page.
     left: u64,
+    /// Stands only where shared blocks count once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared: Option<Shared>,
 }
 
 /// Writes the page, which holds the largest entries by `measure`.
@@ -126,6 +129,7 @@ impl<'a> Data<'a> {
             totals: &scan.totals,
             entries,
             left: entries.saturating_sub((data.names.len() - above) as u64),
+            shared: scan.shared,
         });
         data
     }

@@ -366,6 +366,11 @@
     const place = by("totals");
     parts.forEach(([number, of], at) => place.append(at ? ", " : "", make("b", number), ` ${of}`));
     if (scan.taken) place.append(`; ${new Date(scan.taken * 1000).toISOString().slice(0, 16).replace("T", " ")} UTC`);
+    if (scan.shared) {
+      const parts = [`; ${bytes(scan.shared.bytes)} of ${count(scan.shared.files)} files lie where another file has them, too, and count once`];
+      if (scan.shared.unknown_files) parts.push(`; of ${count(scan.shared.unknown_files)} files nobody knows`);
+      place.append(...parts);
+    }
     if (scan.interrupted) place.append(make("span", "; interrupted: this is a part of it", { class: "amiss" }));
     if (totals.errors === 0) return;
     by("errors").hidden = false;
