@@ -132,3 +132,20 @@ impl Choice {
             && (self.groups.is_empty() || self.groups.contains(&meta.group))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn owners_and_groups_are_not_taken_for_each_other() {
+        let meta = Meta { owner: 1, group: 2, ..Meta::of(Kind::File) };
+        for (owners, groups, counts) in
+            [(&[1][..], &[][..], true), (&[2], &[], false), (&[], &[2], true), (&[], &[1], false)]
+        {
+            let (owners, groups) = (owners.to_vec(), groups.to_vec());
+            let choice = Choice { owners, groups, ..Choice::default() };
+            assert_eq!(choice.counts(&meta), counts, "{choice:?}");
+        }
+    }
+}

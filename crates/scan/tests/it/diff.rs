@@ -261,3 +261,32 @@ fn a_directory_that_has_changed_by_itself_differs_though_nothing_in_it_does() {
         [row("r", same, 0, 100), row("d", same, 0, 100), row("f", shrunk, -50, 50)]
     );
 }
+
+#[test]
+fn one_root_is_compared_with_several_by_name() {
+    let (old, new) = (grow(&[("f", 10)]), grow(&[("b/f", 10), ("c/f", 10)]));
+    let paths = ["b", "c"].map(|name| new.path().join(name));
+    let options = Options { keep_files: true, ..Options::default() };
+    let several = scan(&paths, &options, &Control::new()).expect("threads can be had");
+    let old = scanned(old.path());
+    let found = diff(&old, &several, Measure::Apparent);
+    let changes: Vec<Change> = found.differences.iter().map(|it| it.change).collect();
+    assert_eq!(changes.iter().filter(|it| **it == Change::New).count(), 2, "{changes:?}");
+    assert_eq!((found.gone.entries, found.come.entries), (2, 4));
+}
+
+/// ncdu's export knows no symbolic links.
+#[test]
+#[cfg(unix)]
+fn a_link_that_an_export_says_less_of_is_no_difference() {
+    let tree = grow(&[("f", 10)]);
+    std::os::unix::fs::symlink("f", tree.path().join("link")).expect("a link");
+    let scan = scanned(tree.path());
+    let mut export = Vec::new();
+    poach_scan::document::ncdu(&scan, &mut export).expect("a vector can be written to");
+    let mut told = String::from_utf8(export).expect("text");
+    // As ncdu 1 writes it: what is no file has no mode.
+    told = told.replace(",\"mode\":41471", "");
+    let read = read(told.as_bytes()).expect("an export");
+    assert_eq!(diff(&read, &scan, Measure::Apparent).differences.len(), 0);
+}

@@ -602,3 +602,23 @@ fn names_of_one_file_are_told() {
     assert_eq!(links.len(), 3);
     assert!(links.iter().all(|link| link == &links[0]) && links[0].inode > 0);
 }
+
+/// A backslash needs no bytes beside it, as a cell has no escapes of its own.
+#[test]
+#[cfg(unix)]
+fn a_name_with_a_backslash_is_exact_in_a_table_and_a_small_page_leaves_nothing_out() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    std::fs::create_dir(tree.path().join("d")).expect("a directory");
+    std::fs::write(tree.path().join("d/a\\b"), "content").expect("a file");
+    let scan = scanned(tree.path());
+    let csv = String::from_utf8(written(
+        Format::Csv,
+        &scan,
+        &Extent { directories_only: false, ..Extent::default() },
+    ))
+    .expect("text");
+    let line = csv.lines().find(|line| line.contains("a\\b")).expect("a line");
+    assert!(line.split(',').nth(8).is_some_and(str::is_empty), "{line}");
+    let page = String::from_utf8(written(Format::Html, &scan, &Extent::default())).expect("text");
+    assert!(page.contains("\"left\":[0,0,0]"), "something is said to be left out");
+}

@@ -374,3 +374,34 @@ fn a_target_on_a_file_system_mounted_below_a_given_path_is_followed_there() {
         assert_eq!(paths.contains(&target), one_file_system, "{paths:?}");
     }
 }
+
+#[test]
+fn files_of_one_name_in_two_directories_are_two_files() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a/f", "b/f"].map(|name| tree.path().join(name));
+    for path in &paths {
+        fs::create_dir(path.parent().expect("it has one")).expect("a directory");
+        fs::write(path, "content").expect("a file");
+    }
+    let scan =
+        scan_on(&rig::Direct, &paths, &Options::default(), &Control::new()).expect("threads");
+    assert_eq!((scan.totals.files, scan.repeated.len()), (2, 0));
+}
+
+#[test]
+#[cfg(target_os = "linux")]
+fn no_link_in_a_cache_that_is_left_out_is_followed() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    fs::create_dir_all(path("t/cache")).expect("directories");
+    fs::create_dir(path("u")).expect("a directory");
+    let tag = "Signature: 8a477f597d28d172789f06886806bc55\n";
+    fs::write(path("t/cache/CACHEDIR.TAG"), tag).expect("a file");
+    rig::symlink("../../u", path("t/cache/link")).expect("a link");
+    for (exclude_caches, paths) in [(false, 2), (true, 1)] {
+        let choice = poach_scan::choice::Choice { exclude_caches, ..Default::default() };
+        let options = Options { choice: Some(choice.into()), ..Options::default() };
+        let found = linked(&[path("t")], &options, &Control::new()).expect("threads");
+        assert_eq!(found.len(), paths, "{found:?}");
+    }
+}

@@ -237,3 +237,17 @@ fn names_of_reports_are_read_back() {
     let unknown = "sizes".parse::<Report>().expect_err("there is none").to_string();
     assert!(unknown.contains("sizes") && unknown.contains("by-age"), "{unknown}");
 }
+
+#[test]
+fn of_equal_files_those_whose_names_come_first_are_listed() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for number in (10..40).rev() {
+        fs::write(tree.path().join(number.to_string()), "content").expect("a file");
+    }
+    let settings = Settings { top: Some(2), ..settings() };
+    let section = one(tree.path(), Report::LargestFiles, &settings);
+    let named = |row: &Vec<Cell>| {
+        row.iter().any(|cell| matches!(cell, Cell::Path(path) if path.ends_with(b"10") || path.ends_with(b"11")))
+    };
+    assert!(section.rows.len() == 2 && section.rows.iter().all(named), "{:?}", section.rows);
+}
