@@ -205,15 +205,12 @@ fn is_unseen(option: &str, way: &[&str]) -> bool {
     let has = |word: &str| way.contains(&word);
     match option {
         // There is one file system, no pseudo one, and no configuration; these blocks are shared by
-        // nobody. What was asked for is so.
-        "one-file-system" | "exclude-pseudo" | "no-config" | "shared" => true,
+        // nobody; how it was done is not in it; a file is replaced by the whole, which it is here.
+        "one-file-system" | "exclude-pseudo" | "no-config" | "shared" | "threads" | "engine"
+        | "partial" => true,
         // A whole document has the files; so has what is listed already.
         "all" => ["ncdu", "ncdu-binary", "snapshot", "html", "--all"].iter().any(|it| has(it)),
-        // How it was done is not in it.
-        "threads" | "engine" => true,
-        // The file is replaced by the whole, which it is here.
-        "partial" => true,
-        // Ctrl-C and links that lead nowhere new apart, these add a path that is there.
+        // What the links lead to has nothing that these list.
         "dereference" => has("--report") || has("--dedupe"),
         _ => false,
     }
