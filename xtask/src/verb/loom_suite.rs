@@ -56,16 +56,31 @@ const CFG: &str = "--cfg loom";
 const SUITES: [Suite; 13] = [
     suite("loom", "0.7.2", "--tests --features futures", "", None),
     suite("concurrent-queue", "2.5.0", "--test loom --features loom", CFG, Some(2)),
-    suite("crossbeam-epoch", "0.9.21", "--test loom --features loom", "--cfg crossbeam_loom", Some(2)),
+    suite(
+        "crossbeam-epoch",
+        "0.9.21",
+        "--test loom --features loom",
+        "--cfg crossbeam_loom",
+        Some(2),
+    ),
     suite("event-listener", "5.4.2", "--test loom --features loom", CFG, Some(2)),
     suite("parking", "2.2.1", "--test loom --features loom", CFG, None),
     suite("async-lock", "3.5.0", "--test loom --features loom", CFG, Some(2)),
     suite("oneshot", "0.1.13", "--test loom --features loom", "--cfg oneshot_loom", Some(2)),
     suite("diatomic-waker", "0.2.3", "--lib", "--cfg diatomic_waker_loom", Some(2)),
     Suite { loom: "0.5.6", ..suite("st3", "0.4.1", "--test loom", "--cfg st3_loom", Some(2)) },
-    Suite { loom: "0.5.6", ..suite("multishot", "0.3.2", "--lib", "--cfg multishot_loom", Some(2)) },
-    Suite { loom: "0.5.6", ..suite("async-event", "0.2.1", "--lib", "--cfg async_event_loom", Some(2)) },
-    Suite { loom: "0.5.6", ..suite("sharded-slab", "0.1.7", "--lib --features loom", CFG, Some(2)) },
+    Suite {
+        loom: "0.5.6",
+        ..suite("multishot", "0.3.2", "--lib", "--cfg multishot_loom", Some(2))
+    },
+    Suite {
+        loom: "0.5.6",
+        ..suite("async-event", "0.2.1", "--lib", "--cfg async_event_loom", Some(2))
+    },
+    Suite {
+        loom: "0.5.6",
+        ..suite("sharded-slab", "0.1.7", "--lib --features loom", CFG, Some(2))
+    },
     Suite { loom: "0.5.6", ..suite("thingbuf", "0.1.6", "--lib", CFG, Some(1)) },
 ];
 
@@ -174,7 +189,10 @@ impl Suite {
                     .into_bytes();
                 } else if patched {
                     // In single quotes TOML knows no escapes.
-                    let patch = format!("\n[patch.crates-io]\nloom = {{ path = '{}' }}\n", stand_in.display());
+                    let patch = format!(
+                        "\n[patch.crates-io]\nloom = {{ path = '{}' }}\n",
+                        stand_in.display()
+                    );
                     content.extend_from_slice(patch.as_bytes());
                 }
             } else if patched && self.name == "loom" && name.starts_with("src") {
@@ -222,9 +240,8 @@ impl Suite {
         };
         step("test --no-run --quiet").run(&format!("{} does not compile", directory.display()))?;
         let began = Instant::now();
-        let text = step("test --no-fail-fast")
-            .args(["--", "--test-threads=1", "--show-output"])
-            .output();
+        let text =
+            step("test --no-fail-fast").args(["--", "--test-threads=1", "--show-output"]).output();
         let seconds = began.elapsed().as_secs_f64();
         let verdicts: BTreeMap<_, _> = text.lines().filter_map(verdict).collect();
         ensure!(!verdicts.is_empty(), "no test of {} ended: {text}", self.name);
