@@ -391,7 +391,7 @@ mod tests {
             Kept { within: beside, name: name("stays"), file: stays, seen, synced: Some(Ok(())) };
         fs::rename(path("takes its place"), path("goes")).expect("ours");
         let error = kept.replace(&within, &name("goes"), identity).expect_err("it is another");
-        assert!(told(&error).contains("not what was listed"), "{error}");
+        assert!(told(&error).contains("has changed since it was listed"), "{error}");
         assert_eq!(fs::read(path("goes")).expect("it is there"), b"takes its place");
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 2);
         // And of what is expected nothing is left.
@@ -429,7 +429,7 @@ mod tests {
         for copy in ["goes", "goes too"] {
             let other = File::of(place(copy));
             let error = kept.act(How::Delete, &other, &Control::new()).expect_err("no disk");
-            assert!(told(&error).contains("could not be written to its disk"), "{error}");
+            assert!(told(&error).contains("could not be flushed to disk"), "{error}");
         }
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
     }

@@ -86,7 +86,7 @@ fn what_took_the_place_of_a_file_or_a_directory_is_left() {
                 fs::rename(tree.join("b/file"), tree.join("aside")).expect("ours");
                 fs::write(tree.join("b/file"), "content").expect("a file");
             },
-            "is not what was listed",
+            "has changed since it was listed",
         ),
         (
             |tree| {
