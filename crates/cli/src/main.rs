@@ -97,7 +97,8 @@ fn with_defaults() -> anyhow::Result<(Arguments, Typed)> {
     let (mut all, _) = parse(&scan.config.apply(&command, &line, 2)?);
     if let Verb::Scan(all) = &mut all.verb {
         all.tell_defaults(scan);
-        all.heeded(&typed)?;
+        // An option may have its use with a default, or be at odds with one.
+        scan.heeded(&typed).or_else(|error| all.heeded(&typed).map_err(|_| error))?;
     }
     Ok((all, typed))
 }

@@ -20,7 +20,7 @@ pub(crate) struct Options {
 const SMALL: [&str; 2] = ["poach-memory", "poach-parallel"];
 
 /// Packages of their own that need nothing beside a compiler.
-const APART: [&str; 2] = ["compat/rayon-core", "python"];
+const APART: [&str; 2] = ["compat/rayon-core", "compat/loom"];
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     let workspace = Workspace::load()?;

@@ -693,7 +693,7 @@ fn what_other_files_share_is_said_to_stay_before_a_file_is_deleted() {
         let path = root.display().to_string();
         let Some(mut session) = Session::begin((100, 24), &[], &path) else { return };
         session.press_for("d", "10.0 MiB on disk");
-        session.wait("8.0 MiB of it stay: other files or snapshots share them");
+        session.wait("8.00 MiB of it stay: other files or snapshots share them");
         session.press_for("n", "nothing");
         // What is moved to the trash frees nothing at all.
         session.press_for("x", "10.0 MiB on disk");

@@ -217,10 +217,7 @@ fn what_cannot_be_linked_is_left_and_said() {
     let done = poach(&["--dedupe", "link"], &[tree.path()]);
     let said = text(&done.stderr);
     assert_eq!(done.status.code(), Some(1), "{said}");
-    assert!(
-        said.contains("b: every file that equals it has another owner, group or mode"),
-        "{said}"
-    );
+    assert!(said.contains("b: every equal file has another owner, group or mode"), "{said}");
     if tagged.is_ok() {
         assert!(
             said.contains("c: its extended attributes differ from those of the kept file"),
@@ -364,7 +361,7 @@ fn blocks_are_shared_where_the_file_system_can_and_what_is_shared_frees_nothing(
             let done = poach(&["--dedupe", how], &[&root.join("inside"), &outside]);
             assert_eq!(done.status.code(), Some(1));
             assert!(
-                text(&done.stderr).contains("is on another file system"),
+                text(&done.stderr).contains("lies on another file system"),
                 "{}",
                 text(&done.stderr)
             );
@@ -499,7 +496,7 @@ fn what_cannot_be_told_ends_it_and_it_is_said_what_was_done() {
         let said = text(&done.stderr);
         assert_eq!(done.status.code(), Some(1), "{format}: {said}");
         let number = if gone == 1 { "1 file" } else { "2 files" };
-        assert!(said.contains("could not be written") && said.contains(number), "{said}");
+        assert!(said.contains("could not write") && said.contains(number), "{said}");
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3 - gone, "{format}");
     }
 }

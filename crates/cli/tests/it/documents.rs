@@ -169,7 +169,9 @@ fn a_pipe_that_nobody_reads_ends_every_format_quietly() {
     let tree = grown();
     let formats = ["text", "json", "ndjson", "csv", "ncdu", "snapshot", "html"];
     let documents = formats.map(|format| ["-a", "--format", format]);
-    for arguments in documents.into_iter().chain([["-a", "--report", "summary,duplicates"]]) {
+    for arguments in
+        documents.into_iter().chain([["--no-config", "--report", "summary,duplicates"]])
+    {
         let mut child = Command::new(POACH)
             .arg("scan")
             .args(arguments)
@@ -408,8 +410,11 @@ fn a_part_says_so_and_replaces_nothing_unless_it_is_asked_to() {
         assert!(in_it || said.contains("interrupted"), "{format}: {said}");
     }
     let here = tree.path().as_os_str();
-    let diff =
-        |old: &OsStr, new: &OsStr| text(&run(&["--diff".as_ref(), old, new]).stdout).to_owned();
+    let compare =
+        |words: &[&OsStr]| Command::new(POACH).args(words).output().expect("the program starts");
+    let diff = |old: &OsStr, new: &OsStr| {
+        text(&compare(&["scan".as_ref(), "--diff".as_ref(), old, new]).stdout).to_owned()
+    };
     let old = diff(part.as_os_str(), here);
     assert!(old.contains("old  was interrupted: what it had not read yet counts as new"), "{old}");
     let new = diff(here, part.as_os_str());

@@ -59,15 +59,9 @@ pub(super) struct Zstd<R: Read> {
 
 impl<R: BufRead> Zstd<R> {
     pub(super) fn new(source: R) -> io::Result<Zstd<R>> {
-        let mut decoder = FrameDecoder::new();
-        // It limits the window, which it keeps in memory, of each frame but its first.
-        decoder.init(EMPTY).map_err(|error| invalid(&error))?;
-        Ok(Zstd { frame: Some(begin(source, decoder)?) })
+        Ok(Zstd { frame: Some(begin(source, FrameDecoder::new())?) })
     }
 }
-
-/// The head of a frame with no contents.
-const EMPTY: &[u8] = b"\x28\xb5\x2f\xfd\x20\x00";
 
 /// Reads a frame's head.
 fn begin<R: Read>(

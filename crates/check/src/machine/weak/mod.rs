@@ -61,7 +61,7 @@
 //! there ([`Machine::fruitless`]): the search has others in which the thread has waited on. It may
 //! give up at any moment at which it could read the same again.
 //!
-//! A thread whose rounds write is in another state after each of them. Having read the same in
+//! A thread of a loom model whose rounds write is in another state after each of them. Having read the same in
 //! [`MOST_OLD`] rounds after which there was something newer, it reads the newest: an older store is
 //! not seen for ever. The search then says that it was not complete.
 
@@ -697,7 +697,7 @@ impl Machine {
                 (before, times) if woken && before == read => (read, times + 1),
                 _ => (read, 0),
             };
-            if knowledge.same.1 == MOST_OLD {
+            if self.whole_past && knowledge.same.1 == MOST_OLD {
                 // Its rounds write, or they would have led back to an earlier state.
                 self.left_old = true;
                 for look in reads {

@@ -374,6 +374,7 @@ impl Printer {
             (How::Link, true) => "would become hard links",
             (How::Reflink, false) => "share their blocks now",
             (How::Reflink, true) => "would share their blocks",
+            (How::Delete, false) if self.done == 1 => "was deleted",
             (How::Delete, false) => "were deleted",
             (How::Delete, true) => "would be deleted",
         };

@@ -340,17 +340,14 @@ fn decompress(block: &[u8], at: u64, number: usize) -> Result<Vec<u8>, ImportErr
         return Err(damaged(at, format!("block {number} is not where the index has it")));
     };
     let mut frame = &block[8..length - 4];
+    let mut decoder = FrameDecoder::new();
+    // What is too large for a block needs no room.
+    decoder.set_max_window_size(LARGEST as u64 + 1);
+    let mut contents = Vec::new();
+    let decoded = decoder.init(&mut frame).map(|()| decoder.content_size());
     let wrong = |error: &dyn std::fmt::Display| {
         damaged(at, format!("block {number} cannot be decompressed: {error}"))
     };
-    // The decoder would keep as much as the window has. One of 16 MiB is described by 0x70; where
-    // the bit is set, there is no description, and the window has the size of the contents.
-    if frame.len() > 5 && frame[4] & 0x20 == 0 && frame[5] > 0x70 {
-        return Err(wrong(&"its window is too large"));
-    }
-    let mut decoder = FrameDecoder::new();
-    let mut contents = Vec::new();
-    let decoded = decoder.init(&mut frame).map(|()| decoder.content_size());
     let size = decoded.map_err(|error| wrong(&error))?;
     if size > LARGEST as u64 {
         return Err(wrong(&"it is too large"));
