@@ -6,13 +6,13 @@
 //! ```
 //!
 //! A tree is walked once before, so that it is in the kernel's caches. Beside each engine's seconds
-//! stands the median, over the rounds, of its time over the last engine's in that round, and
-//! between which of those ratios the true median lies, 19 times of 20: what differs by less than a
-//! round does from the next still shows there.
+//! stands the median, over the rounds, of its time over the last engine's in that round. Two ratios
+//! follow, between which the true median lies, 19 times of 20. So a difference shows that is
+//! smaller than the difference of two rounds.
 //!
-//! With `--no-disk` the tree is made up as it is walked and no call reaches the kernel: what is
-//! left is the walk's own work and the engine's, which a real tree hides behind ten times as much
-//! of the kernel's.
+//! With `--no-disk` the tree is made up as it is walked, and no call reaches the kernel. The time
+//! is then the walk's own work and the engine's. On a real tree the kernel's work, ten times as
+//! much, hides it.
 
 use std::ffi::CStr;
 use std::io;
@@ -78,15 +78,15 @@ fn main() -> Result<()> {
     Ok(())
 }
 
-/// The middle one; sorts what it is given.
+/// The median; sorts the samples.
 fn median(samples: &mut [f64]) -> f64 {
     samples.sort_by(f64::total_cmp);
     samples[samples.len() / 2]
 }
 
-/// Between which of these sorted samples the median of what they are samples of lies with a chance
-/// of 95 in 100: each is as likely above it as below, and 1.96 deviations of that count are left
-/// out.
+/// The two sorted samples between which the true median lies with a chance of 95 in 100. Each
+/// sample is as likely above the true median as below it, and 1.96 standard deviations of that
+/// count are left out.
 fn interval(sorted: &[f64]) -> (f64, f64) {
     let count = sorted.len() as f64;
     let away = (count / 2.0 - 0.98 * count.sqrt()).floor().max(0.0) as usize;

@@ -5,10 +5,10 @@
 //! cargo run --release -p poach-scan --example floor -- DIR [THREADS] [statx|stat|names]
 //! ```
 //!
-//! Nothing is kept, nothing is said of what cannot be read but that it could not, and whatever
-//! fails ends the walk. `statx` asks `statx` for links and blocks only, `stat` asks `newfstatat`,
-//! `names` asks for nothing but names and kinds. A directory is asked by the handle that is open
-//! anyway. The threads share one stack behind a lock.
+//! Nothing is kept. A failure says no more than that an entry could not be read, and ends the walk.
+//! `statx` asks `statx` for links and blocks alone, `stat` asks `newfstatat`, `names` asks for
+//! nothing but names and kinds. A directory is asked by the handle that is open anyway. The threads
+//! share one stack behind a lock.
 //!
 //! A file with n names counts an n-th of its bytes with each, so the sum is right if all of its
 //! names are below DIR.
@@ -67,7 +67,7 @@ pub(crate) mod linux {
 
     use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, RawDir, StatxFlags};
 
-    /// Which call asks about an entry.
+    /// The call that asks about an entry.
     #[derive(Clone, Copy, Debug)]
     pub(crate) enum Ask {
         Statx,

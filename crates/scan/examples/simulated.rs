@@ -7,8 +7,8 @@
 //!
 //! Each directory has nine files and up to ten directories, so one entry in ten is a directory.
 //! Files are kept, as `--all` does. A line for a fiftieth of the entries, a tenth and all of them
-//! says whether time and memory are linear. The most that the process ever held is Linux's `VmHWM`,
-//! which only grows, so the smallest comes first.
+//! shows whether time and memory are linear. The memory is Linux's `VmHWM`, the most that the
+//! process ever held. It only grows, so the smallest tree comes first.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -55,8 +55,8 @@ fn most_memory() -> Option<u64> {
     Some(line.trim().strip_suffix(" kB")?.trim().parse::<u64>().ok()? << 10)
 }
 
-/// So many directories: those below number `n` are `10 n + 1` to `10 n + 10`, as far as there are
-/// any.
+/// A tree of `directories` directories: those below number `n` are `10 n + 1` to `10 n + 10`, as
+/// far as there are any.
 struct MadeUp {
     directories: u64,
 }

@@ -1,4 +1,4 @@
-//! A hand on a running scan, from another thread: how far it is, and a way to stop it.
+//! Control of a running scan from another thread: its progress, and a way to stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock, PoisonError};
@@ -15,7 +15,7 @@ const PATH: u8 = 2;
 /// Share it between the thread that scans and the one that looks. It serves one scan.
 #[derive(Debug, Default)]
 pub struct Control {
-    /// What the workers are asked for, in one word, so that they look at one.
+    /// The requests to the workers, in one word, so that they look at one.
     asked: AtomicU8,
     slots: OnceLock<Box<[CachePadded<Slot>]>>,
     path: Mutex<Vec<u8>>,
@@ -24,7 +24,7 @@ pub struct Control {
     to_compare: AtomicU64,
 }
 
-/// What one worker tells; nobody else writes to it.
+/// The counts of one worker, the only writer.
 #[derive(Debug, Default)]
 struct Slot {
     entries: AtomicU64,
@@ -47,7 +47,7 @@ pub struct Progress {
 // Everything is Relaxed here: the numbers are for people to watch and publish nothing, and a worker
 // that sees a flag late reads one directory more.
 impl Control {
-    /// A hand that has hold of no scan yet.
+    /// A control of no scan yet.
     pub fn new() -> Control {
         Control::default()
     }
@@ -96,7 +96,7 @@ impl Control {
         self.asked.load(Ordering::Relaxed) != 0
     }
 
-    /// Tells a path, if one is wanted. The first to come tells it.
+    /// Tells a path, if one is wanted. The first worker to come tells it.
     #[cold]
     pub(crate) fn tell_path(&self, path: impl FnOnce() -> Vec<u8>) {
         if self.asked.fetch_and(!PATH, Ordering::Relaxed) & PATH != 0 {

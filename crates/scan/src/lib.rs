@@ -11,16 +11,16 @@
 //!
 //! # What is counted
 //!
-//! Every entry at or below the given paths once, whatever it is, and never what a symbolic link
-//! points to. Sizes are those of `du`: a directory has a size of its own, a symbolic link too; a
-//! file with several names (hard links) is as many entries but takes its bytes once, and a path
-//! that lies within another given path is counted there. What cannot be read is listed in
+//! Every entry at or below the given paths counts once, whatever it is, and never what a symbolic
+//! link points to. Sizes are those of `du`. A directory has a size of its own, a symbolic link too.
+//! A file with several names (hard links) is one entry for each name, but takes its bytes once. A
+//! path that lies within another given path is counted there. What cannot be read is listed in
 //! [`Scan::errors`], and everything else is counted still.
 //!
 //! # Limits
 //!
-//! 4,294,967,294 directories; 1,024 threads; as many entries as memory holds, at 24 bytes and its
-//! name for one that is kept and 64 for a directory. The depth of a tree has no limit on Linux: no
+//! 4,294,967,294 directories; 1,024 threads; as many entries as memory holds, at 24 bytes and the
+//! name for each kept entry and 64 for a directory. The depth of a tree has no limit on Linux: no
 //! path is built, no call recurses, and the number of directories that are open at a time is
 //! bounded.
 #![doc = include_str!("readme.md")]
@@ -66,11 +66,11 @@ pub const MAX_THREADS: usize = 1024;
 #[derive(Clone, Debug, Default)]
 #[expect(clippy::struct_excessive_bools, reason = "each of them is a choice of its own")]
 pub struct Options {
-    /// Who shares the work among the threads.
+    /// The way in which threads share the work.
     pub engine: Engine,
     /// How many threads. If not said, as many as the system offers to this process and, with the
-    /// `split` engine on Linux, more while these wait for a disk. The `sequential` engine has
-    /// one whatever is said.
+    /// `split` engine on Linux, more while these wait for a disk. With the `sequential` engine it
+    /// is one.
     pub threads: Option<NonZeroUsize>,
     /// Whether to leave out directories on another file system than the path they were found
     /// under.
@@ -86,14 +86,14 @@ pub struct Options {
     /// themselves: the fastest way to count. Sizes, times and owners are 0 then, and each name
     /// of a file that has several counts.
     pub without_sizes: bool,
-    /// Which entries count.
+    /// The entries that count.
     pub choice: Option<Arc<choice::Choice>>,
     /// How many bytes the tree may take, in all threads together; no limit, if not said. What is
-    /// found once they are used up is counted in the totals and in the sums of the directory
-    /// that it lies in, and has no entry of its own: files, and directories with all that is
-    /// in them. [`Node::is_summed`] says of which directories that is so. Names of files that
-    /// have several are kept nevertheless, and what waits to be visited is not counted. A listener
-    /// is told of the nearest directory that is kept in place of one that is not.
+    /// found once they are used up is counted in the totals and in the sums of its directory, and
+    /// has no entry of its own. That holds for files, and for directories with all that is in them;
+    /// [`Node::is_summed`] says of which directories. Names of files that have several are kept
+    /// nevertheless, and what waits to be visited is not counted. A listener is told of the nearest
+    /// kept directory in place of a directory that is not kept.
     pub memory: Option<u64>,
     /// How many directories may be held open at a time, beside those being read; as many as the
     /// process's limit comfortably allows, if not said. Zero is slow but works.
@@ -113,7 +113,7 @@ pub enum Error {
     /// The system refused a thread.
     #[error("the system refused thread {number} of the scan: {error}; ask for fewer threads")]
     Thread {
-        /// Which thread, counted from 0.
+        /// The number of the thread, from 0.
         number: usize,
         /// What the system said.
         #[source]
@@ -206,13 +206,12 @@ pub struct Scan {
     pub interrupted: bool,
     /// From the call to the finished sums.
     pub elapsed: Duration,
-    /// Who shared the work.
+    /// The engine that shared the work among the threads.
     pub engine: Engine,
     /// How many threads worked: the most at a time.
     pub threads: usize,
-    /// What the runtime's workers counted; of the `split` engine alone, and not if there was no
-    /// directory. Where more threads came to help, it is what they all counted while they were
-    /// there.
+    /// What the runtime's workers counted: with the `split` engine alone, and not if there was no
+    /// directory. Where more threads came to help, it is the sum of all while they were there.
     pub stats: Option<poach_runtime::stats::Stats>,
     /// What files have in common, once [`Scan::count_shared_once`] has counted it once.
     pub shared: Option<Shared>,

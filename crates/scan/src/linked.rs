@@ -33,13 +33,13 @@ impl Visitor for Links {
     }
 }
 
-/// The given paths, and behind them what the symbolic links at and below them lead to and is not
-/// below one of them: to be scanned together with [`Options::follow_paths`]. A target is named by
-/// its path without links; of those that one walk finds, in byte order.
+/// The given paths, and after them the targets of symbolic links at and below them that lie below
+/// none of them: to be scanned together with [`Options::follow_paths`]. A target is named by its
+/// path without links; the targets that one walk finds are in byte order.
 ///
-/// Links in what the options exclude are not followed, and with [`Options::one_file_system`] none
-/// to a file system that no given path lies on. A link that leads nowhere adds nothing. One whose
-/// target may not be looked at is added itself, so that the scan says so.
+/// Links in excluded directories are not followed. With [`Options::one_file_system`] no link is
+/// followed to a file system that no given path lies on. A link that leads nowhere adds nothing. A
+/// link whose target may not be looked at is added itself, so that the scan says so.
 ///
 /// Reads every directory once, by names alone, before it is scanned. Once [`Control::stop`] was
 /// called it returns what it has.
@@ -64,7 +64,7 @@ pub fn linked(
     control: &Control,
 ) -> Result<Vec<PathBuf>, Error> {
     let sys = Native::default();
-    // What is selected makes no difference to what is excluded.
+    // A selection makes no difference to what is excluded.
     let choice = options.choice.as_ref().map(|choice| {
         let Choice { ignore_files, exclude_caches, exclude_pseudo, .. } = **choice;
         let exclude = choice.exclude.clone();
@@ -110,7 +110,7 @@ pub fn linked(
                 Err(_) => continue,
             };
             let lies_on = options.one_file_system.then(|| device(&target));
-            // With `one_file_system` a walk does not come from one to another.
+            // With `one_file_system` a walk does not go from one file system to another.
             let leads = |above: &Path| lies_on.is_none_or(|it| it == device(above));
             let is_known = target.ancestors().any(|above| known.contains(above) && leads(above));
             let is_elsewhere = lies_on.flatten().is_some_and(|device| !devices.contains(&device));

@@ -2,15 +2,16 @@
 //! other, and what they add up to in the end.
 //!
 //! Two directories are the same if device and inode agree. Whether one lies within another is found
-//! out by the walk itself, which knows both numbers of each directory that it opens: it leaves a
-//! directory that is a root to that root, and [`tree::build`](crate::tree::build) hangs the root
-//! where it was found. So a link, a bind mount or a `..` on the way cannot make anything count
-//! twice, and a root on another file system counts where `--one-file-system` keeps the walk from
-//! it. A file lies within another path if the walk has read the directory that it is in.
+//! out by the walk itself, which knows both numbers of each directory that it opens. The walk
+//! leaves a directory that is a root to that root, and [`tree::build`](crate::tree::build) hangs
+//! the root at the place where the walk found it. So a link, a bind mount or a `..` on the way
+//! cannot make anything count twice. A root on another file system counts although
+//! `--one-file-system` keeps the walk from it. A file lies within another path if the walk has read
+//! the file's directory.
 //!
-//! A mount point below a root, whose device is mounted elsewhere too, is looked up beforehand: the
-//! walk reads it at the first path that leads to it, and [`tree::build`](crate::tree::build) hangs
-//! it at the one that comes first in byte order.
+//! A mount point below a root, whose device is mounted elsewhere too, is looked up beforehand. The
+//! walk reads the mount at the first path that leads to it; [`tree::build`](crate::tree::build)
+//! hangs it at the path that comes first in byte order.
 //!
 //! Gathering takes constant time a path, and ends when the scan is asked to.
 
@@ -28,7 +29,7 @@ use crate::{Control, Options, Scan, Totals};
 pub(crate) struct Roots {
     pub(crate) directories: Vec<RootDirectory>,
     pub(crate) files: Vec<RootFile>,
-    /// The directories that are to be counted once, whatever leads to them.
+    /// The directories to be counted once, by whatever path they are reached.
     pub(crate) known: Known,
     /// Where files that were given by path are written, and failures to find them.
     found: Findings,
@@ -66,7 +67,7 @@ impl Identity {
     }
 }
 
-/// What was met so far, to tell what is given again.
+/// The paths met so far, to recognise a path that is given again.
 #[derive(Default)]
 struct Met {
     directories: HashSet<Identity>,

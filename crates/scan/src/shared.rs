@@ -1,9 +1,9 @@
 //! Blocks that several files have in common (reflinks, snapshots), counted once.
 //!
-//! Each file is asked where it lies on its disk: those of a directory before what lies deeper, and
-//! each by name. What lies where an earlier file has something takes no bytes of the disk more, and
-//! is taken out of the file's size, at each of its names, and of all sums above it. Only stretches
-//! that the file system calls shared are remembered.
+//! Each file is asked where it lies on its disk. Files of a directory come before what lies
+//! deeper, each by name. Bytes that lie where an earlier file has something take no further space
+//! on the disk. They are taken out of the file's size, at each of its names, and of all sums above
+//! it. Only stretches that the file system calls shared are remembered.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::ffi::{CStr, CString};
@@ -30,7 +30,7 @@ pub struct Shared {
 /// Stretches of disks.
 #[derive(Default)]
 struct Stretches {
-    /// By file system: where each begins and ends. None touches another.
+    /// By file system: where each begins and ends. No two touch.
     plain: HashMap<u64, BTreeMap<u64, u64>>,
     /// File system, begin and length of those that are [encoded](DiskExtent::encoded): they take
     /// fewer bytes than they have, so that others may begin within them.
@@ -104,7 +104,7 @@ impl<S: Sys> Counting<'_, S> {
         }
     }
 
-    /// Asks of each of some files. Returns what is to be taken out of their sizes.
+    /// Asks about each of some files. Returns the bytes to take out of their sizes.
     fn ask<'t>(
         &mut self,
         directory: Option<&S::Directory>,
@@ -251,7 +251,7 @@ mod tests {
         assert_eq!(stretches.plain[&1].len(), 2);
     }
 
-    /// What Linux said on btrfs of a file that is compressed: 128 KiB each, in one block each.
+    /// The answer of Linux on btrfs for a compressed file: 128 KiB each, in one block each.
     #[test]
     fn what_is_compressed_is_there_only_if_the_same_of_it_is() {
         let mut stretches = Stretches::default();

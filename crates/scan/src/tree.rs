@@ -1,13 +1,15 @@
 //! The tree that a scan leaves behind, held by index in arenas.
 //!
-//! Each worker writes into an [`Arena`] of its own, so that nothing is shared while the walk runs:
-//! an [`Entry`] of 24 bytes for what is kept (and [`Facts`] of 18 if they are asked for), its name
-//! in one string of bytes, and a [`Listing`] for each directory that was read. A directory's
-//! entries are written by the one worker that reads it and while it reads nothing else, so they lie
-//! in one stretch. When the walk is done [`build()`] turns the listings into [`Directory`]s of 40
-//! bytes, links them, and sums them up from the leaves. So an entry takes at most 64 bytes beside
-//! its name without its facts, and a file that nobody asks about takes none; with facts a file
-//! takes 42 and a directory 82.
+//! Each worker writes into an [`Arena`] of its own, so that nothing is shared while the walk runs.
+//! It has an [`Entry`] of 24 bytes for each kept entry (and [`Facts`] of 18 if they are asked
+//! for), its name in one string of bytes, and a [`Listing`] for each directory that was read. A
+//! directory's entries are written by the one worker that reads it and while it reads nothing else,
+//! so they lie in one stretch.
+//!
+//! When the walk is done [`build()`] turns the listings into [`Directory`]s of 40 bytes, links
+//! them, and sums them up from the leaves. So an entry takes at most 64 bytes beside its name
+//! without its facts, and a file that nobody asks about takes none. With facts a file takes 42 and
+//! a directory 82.
 //!
 //! Nothing here recurses: a tree may be as deep as memory allows.
 
@@ -67,7 +69,7 @@ impl Entry {
 /// A directory that a worker has read, or tried to.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Listing {
-    /// Its own entry, in the arena of whoever read its parent.
+    /// Its own entry, in the arena of the worker that read its parent.
     pub(crate) entry: Id,
     /// Its parent's listing, or [`Id::NONE`].
     pub(crate) parent: Id,
@@ -200,7 +202,8 @@ const _: () = assert!(size_of::<Entry>() + size_of::<Directory>() <= 64);
 /// A scanned tree, or several: one for each path that lies in no other.
 ///
 /// Sizes of a directory include all that is in it. A file with several names is counted once, under
-/// the name that comes first in byte order, so that the answer is the same whoever found it first.
+/// the name that comes first in byte order, so that the answer is the same whichever worker found
+/// it first.
 #[derive(Debug, Default)]
 pub struct Tree {
     arenas: Vec<Arena>,
@@ -252,7 +255,7 @@ pub struct Node<'t> {
     place: Place,
 }
 
-/// Which entry a [`Node`] is, without a borrow of its tree: [`Tree::node`] leads back to it.
+/// The identity of a [`Node`], without a borrow of its tree: [`Tree::node`] leads back to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NodeId(Place);
 
@@ -403,7 +406,7 @@ fn joined(mut path: Vec<u8>, name: &[u8]) -> Vec<u8> {
 }
 
 impl<'t> Node<'t> {
-    /// Which entry it is, for [`Tree::node`].
+    /// Its identity, for [`Tree::node`].
     pub fn id(&self) -> NodeId {
         NodeId(self.place)
     }

@@ -1,5 +1,4 @@
-//! What a walk tells of each entry to whoever listens: the way in which several reports and
-//! documents are fed by one walk.
+//! What a walk tells its listener of each entry: so one walk feeds several reports and documents.
 
 use crate::id::Id;
 use crate::sys::Meta;
@@ -54,7 +53,7 @@ impl Seen<'_> {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Within(pub(crate) Id);
 
-/// Who listens to nothing.
+/// A visitor that listens to nothing.
 impl Visitor for () {
     type Part = ();
 

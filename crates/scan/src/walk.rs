@@ -1,4 +1,4 @@
-//! What happens to one directory: open it, read it, hand its directories on.
+//! The visit of one directory: open it, read it, hand its directories on.
 //!
 //! An engine decides which worker visits which directory, and when; [`Walk::visit`] is all it
 //! calls. A visit writes only to its [`Worker`], so the walk shares nothing but directory handles,
@@ -93,7 +93,7 @@ pub(crate) struct Start<'a> {
     pub(crate) known: &'a Known,
 }
 
-/// What one worker has to itself.
+/// The state of one worker.
 pub(crate) struct Worker<S: Sys, V: Visitor> {
     number: usize,
     buffer: S::Buffer,
@@ -271,7 +271,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         self.share.is_some_and(|share| found.arena.bytes() >= share)
     }
 
-    /// Whether nothing is to be known of a directory but that it is one.
+    /// Whether nothing is asked about a directory but that it is one.
     #[inline]
     fn names_suffice(&self) -> bool {
         let by_device = self.options.one_file_system
@@ -279,7 +279,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         self.options.without_sizes && self.known.is_empty() && !by_device
     }
 
-    /// What is wanted of what the system says.
+    /// The part of the system's answer that the options ask for.
     #[inline]
     fn wanted(&self, meta: Meta) -> Meta {
         if self.options.without_sizes { meta.without_sizes() } else { meta }
@@ -385,7 +385,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
                 Some(Kind::Directory) => None,
                 Some(kind) if self.options.without_sizes => Some(Meta::of(kind)),
                 kind => match entry.meta() {
-                    // A file of an unlisted kind, or one that became a directory since.
+                    // A file of an unlisted kind, or an entry that became a directory since.
                     Ok(meta) if meta.kind == Kind::Directory => None,
                     Ok(meta) => Some(self.wanted(meta)),
                     Err(error) => {
@@ -515,8 +515,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
         self.options.one_file_system && self.is_mounted(task, meta)
     }
 
-    /// Who reads a directory, where several paths may lead to it; notes which of the files given by
-    /// path it holds.
+    /// Decides who reads a directory that several paths may lead to, and notes which of the files
+    /// given by path it holds.
     #[cold]
     fn claim(&self, found: &mut Findings, task: &Task<'a, S>, meta: &Meta) -> Claim {
         let identity = (meta.device, meta.inode);
@@ -524,7 +524,8 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             return Claim::None;
         }
         let claim = self.known.claim(identity, task.is_root());
-        // One that has no entry cannot be where a given path is shown: that stands by itself then.
+        // A task without an entry cannot show a given path below it: the given path stands by
+        // itself.
         if let Claim::Elsewhere(root) | Claim::Here(root) = claim {
             if !task.is_summed() {
                 found.aliases.push(Alias { entry: task.entry(), parent: task.parent(), root });

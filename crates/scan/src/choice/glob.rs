@@ -2,14 +2,14 @@
 //! otherwise a regular expression.
 //!
 //! The crate `globset` reads a glob and makes the regular expression, which matches bytes: `[é]`
-//! would match one of the two bytes of that letter. Here `?` and `[..]` match characters, and what
-//! is not UTF-8 becomes characters that no name has.
+//! would match one of the two bytes of that letter. Here `?` and `[..]` match characters, and bytes
+//! that are not UTF-8 become characters that no name has.
 
 use std::borrow::Cow;
 
 use globset::GlobBuilder;
 
-/// How long the globs may be, together, that one with braces stands for.
+/// The longest that the globs, together, may be that a glob with braces stands for.
 pub(super) const MOST: usize = 1 << 20;
 
 /// A glob without braces as it is compared.
@@ -180,7 +180,8 @@ fn of_characters(class: &str) -> String {
     String::from_utf8_lossy(&bytes).into_owned()
 }
 
-/// A text as characters: each byte that is of none is one that no name has.
+/// A text as characters: each byte that belongs to no character becomes a character that no name
+/// has.
 pub(super) fn characters(text: &[u8]) -> Cow<'_, [u8]> {
     /// Stands for the byte 0.
     const FIRST: u32 = 0x10_ff00;

@@ -1,7 +1,8 @@
-//! What the ignore files of a directory and of those above it exclude, by git's rules: bytes are
-//! compared, whatever they mean, and a byte order mark at a file's beginning is none of its first
-//! line. A test compares with git. The crates that have these rules answer otherwise: `ignore`
-//! takes braces for alternatives and knows no `[[:alpha:]]`, `gix-ignore` differs where a file ends
+//! What the ignore files of a directory and of those above it exclude, by git's rules. Bytes are
+//! compared, whatever they mean, and a byte order mark at a file's beginning does not count for its
+//! first line. A test compares with git. Two crates have these rules, and answer otherwise:
+//! `ignore` takes braces for alternatives and knows no `[[:alpha:]]`; `gix-ignore` differs where a
+//! file ends with a carriage return, for `a**/b`, and for more than 64 stars.
 //! with a carriage return, for `a**/b`, and for more than 64 stars.
 
 use std::ffi::CStr;
@@ -69,8 +70,8 @@ impl Rules {
         Some(Arc::new(Rules { above, own, prefix: path.len() }))
     }
 
-    /// Whether an entry, by its path below the root, is not there: the nearest directory that says
-    /// anything decides.
+    /// Whether an entry, by its path below the root, is excluded: the nearest directory with a rule
+    /// for it decides.
     pub(crate) fn exclude(&self, path: &[u8], directory: bool) -> bool {
         let mut rules = Some(self);
         while let Some(here) = rules {

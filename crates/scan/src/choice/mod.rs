@@ -1,10 +1,10 @@
-//! Which entries count: by name, by kind, by size, by time, by ignore files, and which directories
+//! A choice of entries: by name, by kind, by size, by time, by ignore files; and directories that
 //! are left out.
 //!
-//! What is *excluded* is not there: it is neither counted nor, if it is a directory, read, and of a
-//! file nothing is asked. Of what is left, a *selection* (by included names, kinds, sizes, times,
-//! owners) says which files, links and others count; directories are walked all the same, and with
-//! a selection they have no size of their own. The given paths themselves are always scanned.
+//! An *excluded* entry is not there: it is not counted, a directory is not read, and a file is not
+//! asked about. Of what is left, a *selection* (by included names, kinds, sizes, times, owners)
+//! says which files, links and others count. Directories are walked all the same, and with a
+//! selection they have no size of their own. The given paths themselves are always scanned.
 
 use std::ffi::CStr;
 
@@ -44,7 +44,7 @@ impl Time {
     }
 }
 
-/// Which entries count. The default is all of them.
+/// A choice of the entries that count. The default is all of them.
 #[derive(Clone, Debug, Default)]
 pub struct Choice {
     /// What matches is not there.
@@ -53,11 +53,11 @@ pub struct Choice {
     pub include: Patterns,
     /// Only these kinds count, if there are any.
     pub kinds: Vec<Kind>,
-    /// Only entries at least so long count.
+    /// Only entries of at least this length count.
     pub at_least: Option<u64>,
-    /// Only entries at most so long count.
+    /// Only entries of at most this length count.
     pub at_most: Option<u64>,
-    /// Which of an entry's times the next two are about.
+    /// The time of an entry that the next two are about.
     pub time: Time,
     /// Only entries of this time or a later one count, in seconds since 1970.
     pub since: Option<i64>,

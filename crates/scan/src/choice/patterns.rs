@@ -12,14 +12,14 @@ use super::glob::{Glob, MOST, alternatives, characters, only_text, parsed, regex
 /// Globs and regular expressions.
 ///
 /// A glob without a slash is matched with the name. A glob with a slash is matched with the path
-/// below the given path, where `*` stops at a slash and `**` does not; a leading `./` or `/` and
-/// slashes at the end change nothing, `//` and `/./` are one slash, and `..` takes the part before
-/// it away. A glob that begins with a slash (on Windows with a drive, too) is also matched with the
-/// absolute path. `{a,b/c}` stands for the two globs `a` and `b/c`, as in a shell. `?` and `[..]`
-/// match a character; where a name or a glob is not UTF-8, a byte. A regular expression is searched
-/// for in the path below the given path.
+/// below the given path, where `*` stops at a slash and `**` does not. In such a glob a leading
+/// `./` or `/` and slashes at the end change nothing, `//` and `/./` are one slash, and `..` takes
+/// the part before it away. A glob that begins with a slash (on Windows with a drive, too) is also
+/// matched with the absolute path. `{a,b/c}` stands for the two globs `a` and `b/c`, as in a shell.
+/// `?` and `[..]` match a character; where a name or a glob is not UTF-8, a byte. A regular
+/// expression is searched for in the path below the given path.
 ///
-/// However many globs there are, one that is no more than a name or a path costs a look-up.
+/// However many globs there are, a glob that is a plain name or path costs a look-up.
 ///
 /// All clones know together which of the patterns have [matched](Self::unmatched) anything.
 #[derive(Clone, Debug, Default)]
@@ -153,8 +153,8 @@ impl Patterns {
         !self.absolute.is_empty()
     }
 
-    /// Whether one matches an entry by its name, its path below a given path, or its absolute path:
-    /// `above` holds those of the given path, as [`absolute`] has them.
+    /// Whether a pattern matches an entry by its name, its path below a given path, or its absolute
+    /// path: `above` holds those of the given path, as [`absolute`] has them.
     pub(crate) fn matches(&self, name: &[u8], path: &[u8], above: &[Vec<u8>]) -> bool {
         let glob = |set: &Set, text: &[u8]| {
             !set.is_empty() && set.matches(text, &characters(text), &self.given)

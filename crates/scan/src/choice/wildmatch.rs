@@ -147,15 +147,15 @@ fn steps(pattern: &[u8]) -> Option<Vec<Step>> {
     Some(steps)
 }
 
-/// What is in the brackets that begin before an index, and where they end; none, if they do not, or
-/// name a class that there is not.
+/// The set in the brackets that begin before an index, and where they end; none, if they do not
+/// end, or name an unknown class.
 fn set(pattern: &[u8], start: usize) -> Option<(Set, usize)> {
     let mut at = start;
     let negated = matches!(pattern.get(at), Some(b'!' | b'^'));
     at += usize::from(negated);
     let mut set = [false; 256];
     let first = at;
-    // What a range may begin with.
+    // The byte that a range may begin with.
     let mut before = None;
     loop {
         let byte = *pattern.get(at)?;
@@ -202,7 +202,7 @@ fn set(pattern: &[u8], start: usize) -> Option<(Set, usize)> {
     Some((set.map(|is_in| is_in != negated), at))
 }
 
-/// What is in a class of POSIX, of ASCII alone.
+/// The bytes of a class of POSIX, of ASCII alone.
 fn class(name: &[u8]) -> Option<fn(&u8) -> bool> {
     Some(match name {
         b"alnum" => u8::is_ascii_alphanumeric,

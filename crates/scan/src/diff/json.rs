@@ -5,7 +5,8 @@
 //!   "old": { "taken", "interrupted", "totals": {..} }, "new": { the same },
 //!   "summary": { "new": { "entries", "amount" }, "gone", "grown", "shrunk" },
 //!   "differences": [ { "path", "kind", "depth", "change", "delta",
-//!                      "old": { "apparent_bytes", "disk_bytes", "entries" }, "new": { the same } } ] }
+//!                      "old": { "apparent_bytes", "disk_bytes", "entries" },
+//!                      "new": { the same } } ] }
 //! ```
 //!
 //! `change` is `grown`, `shrunk`, `new`, `gone` or `changed`; the first two are by the measure

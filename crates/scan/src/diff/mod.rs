@@ -1,10 +1,10 @@
-//! Two scans compared: what has grown, shrunk, come and gone.
+//! Two scans compared: entries that have grown, shrunk, come and gone.
 //!
-//! Entries are matched by name, directory by directory, from the given paths down; if each scan has
+//! Entries are matched by name, directory by directory, from the given paths down. If each scan has
 //! one given path these match whatever they are called. An entry that has become something else (a
-//! file that is a directory now) is gone, and a new one has come; a symbolic link, a pipe and a
-//! device are not told apart, for ncdu's exports do not. What is in a directory that is new or gone
-//! is not listed by itself: the directory has its size and the number of its entries.
+//! file that is a directory now) is gone, and a new one has come. A symbolic link, a pipe and a
+//! device are not told apart, because ncdu's exports do not. What is in a directory that is new or
+//! gone is not listed by itself: the directory has its size and the number of its entries.
 //!
 //! A file with several names counts at one of them, as in a scan: if that name changes, its bytes
 //! move from one path to another.

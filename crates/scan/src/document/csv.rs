@@ -1,7 +1,8 @@
 //! A scan as CSV (RFC 4180): a line of column names, then one record an entry.
 //!
 //! ```text
-//! path,kind,depth,apparent_bytes,disk_bytes,entries,counted_elsewhere,error,path_hex,modified,mode,owner,group
+//! path,kind,depth,apparent_bytes,disk_bytes,entries,counted_elsewhere,error,path_hex,
+//! modified,mode,owner,group                                    (all on one line)
 //! ```
 //!
 //! The columns mean what they mean in [`json`](super::json()); `path` is the whole path,
@@ -19,8 +20,8 @@
 //! Each record has a whole path, so the document is as long as all paths together: of a tree that
 //! is one directory in another, its square. [`json`](super::json()) has names alone.
 //!
-//! Where shared blocks count once (`--shared`) there is one column more, `shared_blocks`, which says
-//! `once` in each record: the bytes on disk are fewer than without.
+//! Where shared blocks count once (`--shared`) there is a further column, `shared_blocks`, which
+//! says `once` in each record: the bytes on disk are fewer than without.
 //!
 //! An entry of which nothing could be learnt has no record: it is in [`Scan::errors`] alone.
 

@@ -43,7 +43,7 @@ pub(super) struct Entries<'s> {
 
 enum Source<'s> {
     Walk(Walk<'s>),
-    /// The largest of all: they have been chosen before the first is written.
+    /// The largest of all entries, which are chosen before the first is written.
     Chosen(vec::IntoIter<Row<'s>>),
 }
 

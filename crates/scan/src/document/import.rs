@@ -1,4 +1,4 @@
-//! Documents that are read back: which format a file has.
+//! Documents that are read back, and the formats of files.
 
 use std::io::{BufRead, BufReader, Read};
 
@@ -14,9 +14,9 @@ const NEITHER: &str =
 /// Reads a snapshot, or an export of ncdu of either format, which may be compressed by gzip or
 /// zstd.
 ///
-/// The format is told by how the document begins. Beside the tree no more is held than the way down
-/// to one entry, with its siblings; of ncdu's binary format, the file and what it decompresses to.
-/// The depth has no limit.
+/// The format is known from the document's beginning. Beside the tree, memory holds the path to one
+/// entry, with its siblings; for ncdu's binary format, the file and what it decompresses to. The
+/// depth has no limit.
 ///
 /// # Errors
 ///
@@ -25,9 +25,9 @@ pub fn read(mut document: impl Read) -> Result<Scan, ImportError> {
     read_from(&mut document, u64::MAX)
 }
 
-/// As [`read`], if the tree, and what is held to read it, take so many bytes of memory at most. As
-/// with [`Options::memory`](crate::Options::memory), what a tree holds counts twice, because
-/// vectors grow.
+/// As [`read`], with a limit of memory. The tree, and the memory to read it, take `memory` bytes at
+/// most. As with [`Options::memory`](crate::Options::memory), what a tree holds counts twice,
+/// because vectors grow.
 ///
 /// # Errors
 ///
@@ -118,7 +118,7 @@ mod tests {
         }
     }
 
-    /// A directory's device is that of what is in it, at any depth; a number of a file is one of a
+    /// All entries in a directory have its device, at any depth; inode numbers are unique per
     /// device.
     #[test]
     fn files_are_told_apart_by_the_device_that_is_above_them() {

@@ -11,10 +11,10 @@ pub enum ImportError {
     /// The system's own.
     #[error("cannot be read: {0}")]
     Io(#[from] io::Error),
-    /// It is none that can be read.
+    /// The format is unknown.
     #[error("{0}")]
     Unknown(&'static str),
-    /// It takes more than this many bytes of memory, which are all that it may take.
+    /// It takes more memory than this number of bytes, the limit.
     #[error("it takes more than {0} bytes of memory, which is the limit")]
     Memory(u64),
     /// It begins as one of its format, and does not go on as one.

@@ -5,7 +5,8 @@
 //!   "options": { "all", "one_file_system", "dereference_args", "by", "depth", "top" },
 //!   "engine": "split", "threads": 2, "elapsed_s": 0.51, "entries_per_s": 1234567.8,
 //!   "interrupted": false, "complete": true,
-//!   "totals": { "directories", "files", "symlinks", "other", "errors", "apparent_bytes", "disk_bytes" },
+//!   "totals": { "directories", "files", "symlinks", "other", "errors", "apparent_bytes",
+//!               "disk_bytes" },
 //!   "shared": { "bytes", "files", "unknown_files" },
 //!   "repeated": [ { "path" } ],
 //!   "errors": [ { "path", "message" } ],
@@ -15,27 +16,31 @@
 //!               "counted_elsewhere", "error", "modified", "mode", "owner", "group" } ] }
 //! ```
 //!
-//! | member | what it is |
-//! |---|---|
-//! | `schema` | the version of this shape; a member that is added does not change it |
-//! | `version` | the version of the program |
-//! | `taken` | when the scan began, in seconds since 1970 |
-//! | `options` | how it was scanned (`all`: with files) and what of it is shown (`by`: `disk`, `apparent` or `entries`; `depth` and `top` are null for no limit; `min_size` stands only where smaller entries are left out; `no_sizes` only, as `true`, where none were asked for, and all are 0) |
-//! | `complete` | whether `tree` has every directory, and with `all` every entry: neither `depth` nor `top` nor `min_size` was given, and the scan was not interrupted |
-//! | `totals`, `errors` | of the whole scan, whatever is shown of it |
-//! | `shared` | stands only where shared blocks count once (`--shared`): how many bytes count at another file, of how many files, and of how many nobody knows |
+//! - `schema`: the version of this shape; a member that is added does not change it.
+//! - `version`: the version of the program.
+//! - `taken`: when the scan began, in seconds since 1970.
+//! - `options`: how it was scanned (`all`: with files) and what of it is shown. `by` is `disk`,
+//!   `apparent` or `entries`; `depth` and `top` are null for no limit. `min_size` is absent where
+//!   no smaller entries are left out. `no_sizes` is absent where sizes were asked for; otherwise
+//!   it is `true`, and all sizes are 0.
+//! - `complete`: whether `tree` has every directory, and with `all` every entry: neither `depth`
+//!   nor `top` nor `min_size` was given, and the scan was not interrupted.
+//! - `totals`, `errors`: of the whole scan, whatever is shown of it.
+//! - `shared`: stands only where shared blocks count once (`--shared`). It says how many bytes
+//!   count at another file, of how many files, and of how many files the file system does not say.
 //!
-//! `tree` is a flat list, so that no depth can exhaust whoever reads it: each directory before what
-//! is in it, siblings by size and then by name. `parent` is the index of the row of the directory
-//! that holds the entry, or null for a given path, whose `name` is that path. `kind` is
-//! `directory`, `file`, `symlink` or `other`. `entries` is how many there are below it. `error`
-//! stands only where the entry, or a part of a directory, could not be read, and says why.
-//! `counted_elsewhere` stands only, as `true`, at a name of a file whose bytes are counted at
-//! another of its names: its own are 0. `modified` (seconds since 1970), `mode` (type and
-//! permissions, as Unix numbers them), `owner` and `group` stand only where the scan has kept them.
+//! `tree` is a flat list, so that no depth can exhaust its reader: each directory before what is in
+//! it, siblings by size and then by name. `parent` is the index of the row of the directory that
+//! holds the entry, or null for a given path, whose `name` is that path. `kind` is `directory`,
+//! `file`, `symlink` or `other`. `entries` is how many there are below it. `error` stands only
+//! where the entry, or a part of a directory, could not be read, and says why. `counted_elsewhere`
+//! stands only, as `true`, at a name of a file whose bytes are counted at another of its names: its
+//! own are 0. `modified` (seconds since 1970), `mode` (type and permissions, as Unix numbers them),
+//! `owner` and `group` stand only where the scan has kept them.
 //!
 //! `stats` has a row for each worker of the runtime, if the scan has counted them (`poach scan
-//! --stats`); otherwise it is not there. `poach_runtime::stats::WorkerStats` says what each number means.
+//! --stats`); otherwise it is not there. `poach_runtime::stats::WorkerStats` says what each number
+//! means.
 //!
 //! **Names are lossless.** Where a `path` or `name` is not valid UTF-8 each sequence of bytes that
 //! is none stands as U+FFFD in it, and beside it stands `path_hex` or `name_hex`: all of its bytes,
@@ -57,7 +62,7 @@ use crate::{Kind, Scan, Shared, Totals};
 /// The version of the document's shape. A member that is added does not change it.
 pub const SCHEMA: u32 = 1;
 
-/// What a document says of the scan as a whole.
+/// The members of a document on the scan as a whole.
 #[derive(Serialize)]
 pub(super) struct Head<'a> {
     schema: u32,
@@ -177,7 +182,7 @@ struct Named<'a> {
     row: Row<'a>,
 }
 
-/// What is said of an entry beside its name.
+/// The members of an entry beside its name.
 #[derive(Serialize)]
 pub(super) struct Row<'a> {
     depth: usize,
@@ -196,7 +201,7 @@ pub(super) struct Row<'a> {
     facts: Option<Kept>,
 }
 
-/// What is known of an entry beside its name and sizes.
+/// The facts of an entry beside its name and sizes.
 #[derive(Serialize)]
 struct Kept {
     modified: i64,

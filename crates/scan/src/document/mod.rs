@@ -6,12 +6,12 @@
 //!
 //! | format | for | a name that is not UTF-8 |
 //! |---|---|---|
-//! | [`json`] | programs: one document, the totals before the tree | U+FFFD, and `name_hex` beside it |
-//! | [`ndjson`] | programs that read line by line: `jq`, log collectors | U+FFFD, and `path_hex` beside it |
-//! | [`csv`] | spreadsheets and data frames | as a terminal shows it, and the column `path_hex` |
-//! | [`ncdu`] | ncdu, and what reads its exports; read back | its bytes, as ncdu writes and reads them |
-//! | [`ncdu_binary`] | ncdu 2.6 and later, which shows it without reading all of it; read back | its bytes |
-//! | [`html`] | people: a page for a browser, with a treemap and a sunburst | as a terminal shows it |
+//! | [`json`] | programs: one document, the totals before the tree | U+FFFD, and `name_hex` |
+//! | [`ndjson`] | programs that read lines: `jq`, log collectors | U+FFFD, and `path_hex` |
+//! | [`csv`] | spreadsheets and data frames | as on a terminal, and `path_hex` |
+//! | [`ncdu`] | ncdu, and programs that read its exports; read back | its bytes, as in ncdu |
+//! | [`ncdu_binary`] | ncdu 2.6 and later, which need not read all of it; read back | its bytes |
+//! | [`html`] | people: a page for a browser, with a treemap and a sunburst | as on a terminal |
 //! | [`snapshot`] | to be compared later, in a small file; read back | its bytes |
 //!
 //! Each writer and reader is compiled here, once, and not again for each type of stream.

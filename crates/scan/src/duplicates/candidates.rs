@@ -39,7 +39,7 @@ impl Candidate {
 /// Files of one length, at least two.
 #[derive(Debug)]
 pub(super) struct Set {
-    /// Which of the candidates they are.
+    /// The set's files among the candidates.
     pub(super) range: Range<usize>,
     /// What can be freed at most.
     pub(super) bound: u64,

@@ -41,7 +41,7 @@ pub fn same_content<S: Sys>(sys: &S, a: &File, b: &File, control: &Control) -> i
             offset += size as u64;
         }
     }
-    // One that has grown since is not the one that was compared.
+    // A file that has grown since is not the file that was compared.
     Ok(a.metadata()?.len() == length && b.metadata()?.len() == length)
 }
 

@@ -1,4 +1,4 @@
-//! What is hashed of a file.
+//! Hashes of files and of samples of them.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, SeekFrom};

@@ -1,21 +1,21 @@
 //! Files of equal content: by size, then by a hash of samples, then by a hash of the whole.
 //!
-//! Files are grouped by their length; a file whose length no other has is not opened. Of each of
-//! the others a few blocks are hashed, and of those whose samples agree the whole, with BLAKE3, on
-//! the threads of a pool; what is at most one block long is read once. A file is opened by the
-//! directories that lead to it, no link is followed on the way, and it is left out if it is not the
-//! file that was scanned any more.
+//! Files are grouped by their length; a file whose length no other has is not opened. Of each other
+//! file a few blocks are hashed. Files whose samples agree are hashed whole, with BLAKE3, on the
+//! threads of a pool; a file of at most one block is read once. A file is opened by the directories
+//! that lead to it, and no link is followed on the way. A file that is not the scanned one any more
+//! is left out.
 //!
 //! **Told apart.** Names of one file (hard links) are one file, by device and number. Empty files
-//! are not compared. What a file does not hold on its disk (a hole) is not read, and equals zeros
-//! that are written: a file of 16 TiB of nothing takes no longer than an empty one. What a file
-//! shares with others below (reflinks, snapshots) is not freed with it: it is asked about where the
-//! system says so, and each copy has how much of it is shared.
+//! are not compared. A hole is not read, and equals zeros that are written: a file of 16 TiB of
+//! nothing takes no longer than an empty one. Blocks that a file shares with other files
+//! (reflinks, snapshots) are not freed with it: where the system says so, each copy has the number
+//! of its shared bytes.
 //!
 //! **In order, as soon as possible.** A set of files of one length can free at most what all but
 //! one of them take: this bound never grows when a set is split. Sets are compared by falling
 //! bounds, and a group is told once no unfinished set has a bound as great as what the group frees.
-//! So the groups come largest first, whatever thread found them.
+//! So the groups come largest first, whichever thread found them.
 //!
 //! A hash is not a proof: before a copy is deleted for another's sake, [`same_content`] compares
 //! the two byte by byte.
@@ -54,9 +54,9 @@ pub(crate) use text::write;
 pub struct Group {
     /// The length of each.
     pub apparent_bytes: u64,
-    /// The bytes that are free at least once one of them is left: that which takes the most, and
-    /// of those one that is shared. By bytes on disk, what a copy shares with other files does
-    /// not count.
+    /// The bytes that are free at least once one of them is left. The largest copy is taken to
+    /// stay and, of equally large copies, a shared copy. By bytes on disk, what a copy shares with
+    /// other files does not count.
     pub freed_bytes: u64,
     /// The files, by path; at least two.
     pub copies: Vec<Copy>,
@@ -95,7 +95,7 @@ impl Group {
     }
 }
 
-/// What there is to say of a comparison beside its groups.
+/// The result of a comparison beside its groups.
 #[derive(Debug, Default)]
 pub struct Made {
     /// Files that could not be compared, by path.
@@ -104,7 +104,7 @@ pub struct Made {
     pub interrupted: bool,
 }
 
-/// What the threads of the pool tell the one that asked.
+/// What the pool's threads tell the thread that asked.
 enum News {
     Group(Group),
     /// The set of this index is done.
@@ -213,7 +213,7 @@ impl Ord for Ranked {
     }
 }
 
-/// What the threads have in common.
+/// The state that the threads share.
 struct Finder<'a, S> {
     sys: &'a S,
     scan: &'a Scan,
@@ -352,9 +352,9 @@ impl<S: Sys> Finder<'_, S> {
     }
 }
 
-/// How many of the bytes that a file takes on disk other files have, too, so that they stay when it
-/// is deleted; 0 where the system does not say. `disk`: how many it takes. What was written to the
-/// file is written to its disk for it.
+/// How many of a file's bytes on disk other files have, too, so that they stay when it is deleted;
+/// 0 where the system does not say. `disk`: the file's bytes on disk. Data that was written to the
+/// file is written to its disk for that.
 pub fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
     let (mut all, mut shared) = (0_u64, 0_u64);
     let told = sys.extents(file, &mut |extent| {
@@ -366,8 +366,8 @@ pub fn shared_bytes<S: Sys>(sys: &S, file: &File, disk: u64) -> u64 {
     if told.is_err() { 0 } else { part_of(shared, all, disk) }
 }
 
-/// What takes `disk` bytes in all, if so many of the bytes of its extents are shared: extents of
-/// compressed data are told by their lengths, and a file may take more than its extents.
+/// The shared part of `disk` bytes, if `shared` of the `all` bytes of a file's extents are shared.
+/// Extents of compressed data are told by their lengths, and a file may take more than its extents.
 pub(crate) fn part_of(shared: u64, all: u64, disk: u64) -> u64 {
     if all <= disk {
         return shared;
@@ -376,7 +376,7 @@ pub(crate) fn part_of(shared: u64, all: u64, disk: u64) -> u64 {
     u64::try_from(part).unwrap_or(disk)
 }
 
-/// What all but the largest of some sizes add up to.
+/// The sum of some sizes without the largest.
 fn all_but_one(sizes: impl Iterator<Item = u64>) -> u64 {
     let (sum, most) =
         sizes.fold((0_u128, 0), |(sum, most), size| (sum + u128::from(size), most.max(size)));
@@ -426,11 +426,11 @@ mod tests {
         let disk = |copies: &[(u64, u64)]| group(copies, Measure::Disk);
         assert_eq!(disk(&[(100, 0), (100, 0), (60, 0)]), 160);
         assert_eq!(disk(&[(100, 100), (100, 100)]), 0);
-        // One of those that share stays, and the third goes.
+        // A copy with shared blocks stays, and the copy without any is freed.
         assert_eq!(disk(&[(100, 0), (100, 100), (100, 100)]), 100);
         assert_eq!(disk(&[(100, 30), (100, 50)]), 70);
         assert_eq!(group(&[(100, 100), (100, 100)], Measure::Apparent), 100);
-        // Of a compressed file, and of one that takes more than its extents.
+        // A compressed file, and a file that takes more than its extents.
         assert_eq!((part_of(8, 16, 4), part_of(16, 16, 4), part_of(8, 16, 20)), (2, 4, 8));
         assert_eq!((part_of(0, 0, 0), part_of(u64::MAX, u64::MAX, 7)), (0, 7));
     }

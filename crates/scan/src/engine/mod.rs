@@ -1,4 +1,4 @@
-//! Who visits which directory, and when: five ways to share one walk among threads.
+//! Engines decide which thread visits which directory, and when: five ways to share one walk.
 //!
 //! An engine knows a `Job`: a task is visited by one worker, and may call a sink with further
 //! tasks. It hands each task to exactly one worker, and returns when all have been visited. It
@@ -33,13 +33,13 @@ mod stealing;
 
 pub(crate) use split::refused;
 
-/// Something to be done task by task, where a task may bring forth others.
+/// Work that consists of tasks, where a task may create others.
 pub(crate) trait Job: Sync {
     type Task: Send;
-    /// What one thread has to itself while the job runs.
+    /// The state of one thread while the job runs.
     type Worker: Send;
 
-    /// Visits a task and gives the tasks that come of it to `sink`.
+    /// Visits a task and gives the tasks that it creates to `sink`.
     ///
     /// The sink is a trait object, called once for each directory, so that a visit is compiled once
     /// and not once for each engine.
@@ -54,9 +54,10 @@ pub enum Engine {
     Sequential,
     /// Threads that share one locked queue.
     Pool,
-    /// A locked deque for each thread; who has nothing steals.
+    /// A locked deque for each thread; a thread with no task steals.
     MutexStealing,
-    /// A Chase-Lev deque for each thread, with a growing circular buffer; who has nothing steals.
+    /// A Chase-Lev deque for each thread, with a growing circular buffer; a thread with no task
+    /// steals.
     LockFree,
     /// The split deques of `poach-runtime`.
     #[default]
@@ -102,8 +103,8 @@ impl FromStr for Engine {
     }
 }
 
-/// Visits `tasks` and all that comes of them, with as many threads as there are workers, which it
-/// returns.
+/// Visits `tasks` and all tasks that they create, with one thread for each worker. Returns the
+/// workers.
 ///
 /// # Errors
 ///

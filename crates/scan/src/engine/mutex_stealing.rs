@@ -1,7 +1,7 @@
 //! A locked deque for each worker.
 //!
 //! Source: Phanes, part 3. The owner pays for its lock at every push and pop although thieves are
-//! rare; that is what [`lock_free`](super::lock_free) does away with.
+//! rare; [`lock_free`](super::lock_free) avoids this cost.
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

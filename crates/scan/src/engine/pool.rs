@@ -1,7 +1,7 @@
 //! Threads that share one locked queue, first in, first out, and sleep on it while it is empty.
 //!
 //! Source: Phanes, part 2. One lock for all is simple and fair, and the lock's cache line travels
-//! twice for every directory. The walk goes breadth first, so many directories wait at a time.
+//! twice for every directory. The walk goes breadth first, so the queue gets long.
 
 use std::collections::VecDeque;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ struct Shared<T> {
 
 struct State<T> {
     queue: VecDeque<T>,
-    /// Workers that wait for a task. When all of them do, there will never be one.
+    /// Workers that wait for a task. When all of them wait, there will never be a task.
     waiting: usize,
     done: bool,
 }
@@ -34,7 +34,7 @@ impl<T> Shared<T> {
         }
     }
 
-    /// The oldest task; `None` when there are none left and nobody is at one.
+    /// The oldest task; `None` when there are none left and no worker visits one.
     fn pop(&self, workers: usize) -> Option<T> {
         let mut state = self.lock();
         loop {

@@ -2,11 +2,12 @@
 //!
 //! The runtime's workers keep new tasks to themselves until another worker is hungry, so pushing
 //! and popping takes no fence and no locked instruction; see `poach-runtime`, and *Lace* for the
-//! split deque. The newest directory of those that a visit brings forth is the one that its worker
-//! would pop next: the worker goes on with it at once, and only its elder siblings become tasks.
-//! What the workers of this crate have to themselves stands in a slot for each worker of the
-//! pool, behind a lock that only ever has one taker: a task does not wait, so no second one begins
-//! on a worker before the first has ended.
+//! split deque. The newest directory that a visit finds is the task that its worker would pop next:
+//! the worker goes on with it at once, and only the directories found earlier become tasks.
+//!
+//! The state of this crate's workers stands in a slot for each worker of the pool. The slot's lock
+//! only ever has one taker: a task does not wait, so no second task begins on a worker before the
+//! first has ended.
 
 use std::sync::{Mutex, PoisonError};
 

@@ -5,8 +5,9 @@
 //! leaves the count only when its own deque is empty, and only its owner fills a deque; a thief
 //! enters the count before it steals. So a task always has a counted worker: the one that holds it,
 //! or the owner of the deque it is in. Hence `active == 0` means that there is no task and, as
-//! tasks come only from tasks, never will be. A thief looks before it enters, so that those who
-//! find nothing write to no shared line.
+//! or the owner of the deque it is in. Hence `active == 0` means that there is no task and, as
+//! tasks come only from tasks, never will be. A thief looks before it enters the count, so a thief
+//! that finds nothing writes to no shared line.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
@@ -49,9 +50,9 @@ pub(super) fn run<J: Job, O: ExactlyOnce<J::Task>>(
                 }
                 job.visit(worker, task, &mut |child| own.push(child));
             }
-            // Release: pairs with the Acquire load below, so that whoever sees the last worker
-            // leave sees what it did. (The threads' joining would do; this is for the argument's
-            // sake as much as for the compiler's.)
+            // Release: pairs with the Acquire load below, so that a worker that sees the last
+            // worker leave sees what it did. (The threads' joining would do; this is for the
+            // argument's sake as much as for the compiler's.)
             active.fetch_sub(1, Ordering::Release);
             let Some(task) = search(&thieves, &mut victims, &active, &aborted) else { return };
             job.visit(worker, task, &mut |child| own.push(child));
@@ -86,7 +87,7 @@ fn search<T>(
             active.fetch_sub(1, Ordering::Release);
             backoff.reset();
         }
-        // Acquire: pairs with the Release of whoever left the count.
+        // Acquire: pairs with the Release of the worker that left the count.
         if active.load(Ordering::Acquire) == 0 || aborted.load(Ordering::Relaxed) {
             return None;
         }

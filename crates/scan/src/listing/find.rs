@@ -32,8 +32,9 @@ impl Wanted {
 
 /// The entries below the given paths whose names contain a text, in whatever case. A text with `*`,
 /// `?` or `[` is a glob: the name matches it or, if it has a slash, the path below the given path.
-/// In the order of their paths, name by name. Linear in the tree, but for the sorting of each
-/// directory's. `control` can stop it; what was found until then is returned.
+/// The entries are in the order of their paths, name by name. Linear in the tree, but for the
+/// sorting of each directory's entries. `control` can stop it; what was found until then is
+/// returned.
 ///
 /// # Errors
 ///
@@ -41,8 +42,8 @@ impl Wanted {
 pub fn find(scan: &Scan, text: &str, control: &Control) -> Result<Vec<NodeId>, PatternError> {
     let wanted = Wanted::of(text)?;
     let wants_paths = wanted.wants_paths();
-    // Of each entry, whether it is one of them, and where the path of the directory that it is in
-    // ends; nothing of a given path. The next one is the last.
+    // For each waiting entry: whether it matches, and where the path of its directory ends (nothing
+    // for a given path). The last of them is looked at next.
     let roots = scan.tree.roots().map(|root| (root, false, None));
     let mut waiting: Vec<(Node<'_>, bool, Option<usize>)> = roots.collect();
     waiting.reverse();

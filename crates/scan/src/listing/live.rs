@@ -1,9 +1,9 @@
 //! What is known of a walk that still runs: its directories, and what they hold so far.
 //!
-//! [`Live`] is told of each entry in the midst of the walk. Each worker adds up the directory that
-//! it reads, and hands what it has on now and then; it never waits for who looks. [`Growing`] takes
-//! that in. A directory may be heard of before the one that it is in, as different workers read
-//! them, so sums go upwards as far as the way is known and are carried on once it is.
+//! [`Live`] is told of each entry during the walk. Each worker adds up the directory that it reads,
+//! and hands the sums on now and then; it never waits for who looks. [`Growing`] takes them in. One
+//! worker may read a directory and another its parent, so a directory may be known earlier than its
+//! parent. Its sums go up as far as the way is known, and are carried on once it is.
 //!
 //! Files with several names (hard links) are told at the end of a walk, so they are missing here;
 //! and files have no rows of their own. The finished scan takes the place of all of this.
@@ -20,13 +20,13 @@ use crate::sys::Native;
 use crate::visit::{Seen, Visitor, Within};
 use crate::{Control, Error, Kind, Options, Scan, scan_with};
 
-/// How long a worker keeps what it has to itself, and how long a look may take in.
+/// How long a worker keeps its sums to itself, and how long one look may take them in.
 const PATIENCE: Duration = Duration::from_millis(40);
 
 /// After how many files of one directory a worker looks at the clock.
 const MANY: u64 = 4096;
 
-/// What is summed up of a directory.
+/// The sums of a directory.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// Bytes by the lengths of files.
@@ -44,7 +44,7 @@ impl Sums {
         self.entries = self.entries.saturating_add(other.entries);
     }
 
-    /// The one that is measured.
+    /// The given measure of it.
     pub fn of(self, measure: Measure) -> u64 {
         match measure {
             Measure::Disk => self.disk,
@@ -54,7 +54,7 @@ impl Sums {
     }
 }
 
-/// What was found of a directory since it was told of last.
+/// The part of a directory's sums that was not handed on yet.
 #[derive(Debug)]
 struct News {
     own: Within,
@@ -71,7 +71,7 @@ struct News {
 #[derive(Clone, Debug, Default)]
 pub struct Live(Arc<Mutex<Vec<News>>>);
 
-/// What one worker has not handed on yet.
+/// The sums that one worker has not handed on yet.
 #[derive(Debug)]
 pub struct Part {
     reading: Option<News>,
@@ -166,7 +166,7 @@ struct Directory {
 #[derive(Debug, Default)]
 pub struct Growing {
     live: Live,
-    /// What was handed on and not taken in yet.
+    /// Sums that were handed on and not taken in yet.
     waiting: std::vec::IntoIter<News>,
     numbers: HashMap<Within, usize>,
     all: Vec<Directory>,
@@ -174,7 +174,7 @@ pub struct Growing {
 }
 
 impl Growing {
-    /// The directories that this listener is told of.
+    /// The directories that this listener hears of.
     pub fn new(live: Live) -> Growing {
         Growing { live, ..Growing::default() }
     }

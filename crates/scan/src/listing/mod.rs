@@ -20,7 +20,7 @@ pub use stored::Stored;
 pub struct Row {
     /// The bytes of its name; of a given path, the path; nothing, if it stands for several files.
     pub name: Vec<u8>,
-    /// Which entry it is of the tree of a finished scan.
+    /// The entry of a finished scan's tree that the row shows.
     pub id: Option<NodeId>,
     /// What it is.
     pub kind: Kind,

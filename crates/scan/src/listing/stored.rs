@@ -10,26 +10,25 @@ use crate::document::{Blocks, Directory, Entry, ImportError, circle};
 use crate::report::Measure;
 use crate::sys::Kind;
 
-/// How many bytes of what was decompressed are kept. An ordinary block has 64 KiB or a few times
-/// that.
+/// How many decompressed bytes are kept. An ordinary block has 64 KiB or a few times that.
 const KEPT: u64 = 8 << 20;
 
 /// An export in ncdu's binary format (ncdu 2.6 and later), of which only the blocks are read that
 /// hold what is asked for.
 ///
-/// Holds the index, a few blocks, the way to the directory that was asked for last, and where the
-/// directories lie whose rows were asked for last. Sizes of
-/// directories are those that the file has. As in ncdu every name of a file with several names has
+/// Holds the index, a few blocks, the path of the last directory that was asked for, and the places
+/// of its subdirectories. Sizes of directories are those that the file has. As in ncdu every name
+/// of a file with several names has all of its bytes, and each directory counts them once.
 /// all of its bytes, and each directory counts them once.
 pub struct Stored {
     blocks: Blocks,
     root: u64,
     memory: u64,
-    /// The directories that lie in each other, from the root on.
+    /// The directories from the root down to the last directory that was asked for.
     way: Vec<Level>,
-    /// The place of the directory whose rows were asked for last, and of each directory in it a
-    /// hash of its name and its place: to go to one of them the list is not read again, whose
-    /// blocks may be all over the file.
+    /// The place of the last directory whose rows were asked for, and for each of its
+    /// subdirectories a hash of the name and the place. To enter a subdirectory, the list need not
+    /// be read again, whose blocks may be spread over the whole file.
     listed: Option<(u64, Vec<(u64, u64)>)>,
 }
 
@@ -90,7 +89,7 @@ impl Stored {
         self.way[0].unread
     }
 
-    /// Goes to the directory that `names` lead to, from the root on. Whether it is there.
+    /// Goes to the directory that `names` lead to, from the root on. Returns whether it is there.
     fn go_to(&mut self, names: &[&[u8]]) -> Result<bool, ImportError> {
         let common = self.way.iter().zip(names).take_while(|(level, name)| level.name == **name);
         let common = common.count();
@@ -129,9 +128,8 @@ impl Stored {
         Ok(true)
     }
 
-    /// Whether there is a directory at the end of these names, the first of them the root's. Reads
-    /// the entries of the directories on the way to it, but for those that the last call has come
-    /// by.
+    /// Whether `names`, of which the first is the root's, lead to a directory. Reads the entries of
+    /// the directories on the way to it, except those on the way of the last call.
     ///
     /// # Errors
     ///
@@ -140,7 +138,7 @@ impl Stored {
         self.go_to(names)
     }
 
-    /// What a directory holds, as the file says. Nothing of one that is not there.
+    /// What a directory holds, as the file says: nothing of a directory that is not there.
     ///
     /// # Errors
     ///

@@ -12,7 +12,7 @@ use std::iter;
 use unicode_segmentation::UnicodeSegmentation as _;
 use unicode_width::{UnicodeWidthChar as _, UnicodeWidthStr as _};
 
-/// What stands where something was cut off.
+/// The mark at a cut.
 const CUT: char = '…';
 
 /// How many columns a text takes: what its [`clusters`] take together.
@@ -50,7 +50,7 @@ pub fn clusters(text: &str) -> impl Iterator<Item = (&str, usize)> {
     })
 }
 
-/// A text in at most so many columns: what is cut is cut from the middle, as both ends tell more.
+/// A text in at most `columns` columns, cut in the middle, because both ends tell more.
 pub fn cut(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.to_owned();
@@ -80,12 +80,12 @@ fn fitting<'c>(
     fit
 }
 
-/// A writer that cuts lines to so many columns, at their ends. The escape codes of colours take no
-/// column, and none is cut off.
+/// A writer that cuts lines to `columns` columns, at their ends. The escape codes of colours take
+/// no column, and none is cut off.
 pub(crate) struct Fit<W> {
     out: W,
     columns: usize,
-    /// What has come of a line that has not ended.
+    /// The beginning of a line that has not ended.
     line: Vec<u8>,
 }
 

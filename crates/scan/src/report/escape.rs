@@ -3,15 +3,15 @@
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// A name as it can be shown on a terminal: whatever is in it, it stays on its line, moves no
-/// cursor, turns no writing around, and two names never look the same because one holds what cannot
-/// be seen.
+/// A name as it can be shown on a terminal. It stays on one line, moves no cursor and turns no
+/// writing around, whatever is in it. Invisible characters are shown, so two names never look the
+/// same.
 ///
-/// A control character, an invisible or direction-turning one, a line or paragraph separator and a
-/// byte that is not UTF-8 are written as `\n`, `\t`, `\r`, `\e`, `\x07`, `\u{202e}`, `\xff`; a
-/// backslash is doubled, so that none of these can be meant by a name itself. On Windows, where a
-/// backslash separates names, it stays as it is, and a slash, which no name can hold there,
-/// introduces what is escaped: `/u{202e}`.
+/// These are escaped: a control character, an invisible or direction-turning one, a line or
+/// paragraph separator, and a byte that is not UTF-8. They are written as `\n`, `\t`, `\r`, `\e`,
+/// `\x07`, `\u{202e}`, `\xff`. A backslash is doubled, so that a name cannot spell an escape
+/// itself. On Windows, where a backslash separates names, it stays as it is. There a slash, which
+/// no name can hold, introduces what is escaped: `/u{202e}`.
 ///
 /// ```
 /// use poach_scan::report::escape;

@@ -1,7 +1,7 @@
 //! A finished scan as text for people and as JSON for programs, written to a writer.
 //!
-//! Nothing here prints or asks the environment: who calls says how wide the terminal is and whether
-//! it shows colour.
+//! Nothing here prints or asks the environment: the caller gives the terminal's width, and says
+//! whether it shows colour.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -20,7 +20,7 @@ pub(crate) use escape::is_unfit;
 pub use text::{Look, text};
 pub use units::{Units, bytes, count};
 
-/// What the largest directories are the largest by.
+/// The measure by which directories are the largest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Measure {
@@ -34,7 +34,7 @@ pub enum Measure {
 }
 
 impl Measure {
-    /// What it is of an entry.
+    /// The measure of an entry.
     pub fn of(self, node: &Node<'_>) -> u64 {
         match self {
             Measure::Disk => node.disk_bytes(),
@@ -55,7 +55,7 @@ pub struct Extent {
     pub top: Option<usize>,
     /// Whether to show directories alone, where the scan has kept the files, too.
     pub directories_only: bool,
-    /// What is smaller is not shown, by the measure; the given paths are.
+    /// Entries that are smaller by the measure are not shown; the given paths are.
     pub at_least: u64,
     /// By what the entries of a directory are ordered.
     pub order: Order,
@@ -63,8 +63,8 @@ pub struct Extent {
     pub reverse: bool,
 }
 
-/// What the entries of a directory, or the given paths in a report, are ordered by. Which of them
-/// are shown does not depend on it.
+/// What the entries of a directory, or the given paths in a report, are ordered by. The order does
+/// not change which of them are shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Order {
@@ -80,7 +80,7 @@ pub enum Order {
 }
 
 impl Order {
-    /// Which of two rows stands before the other.
+    /// The order of two rows.
     fn compare(self, a: &Row<'_>, b: &Row<'_>) -> std::cmp::Ordering {
         let names = || a.node.name().cmp(b.node.name());
         let time = |row: &Row<'_>| Reverse(row.node.facts().map(|facts| facts.modified()));
@@ -119,7 +119,7 @@ pub(crate) struct Row<'t> {
     parent: Option<usize>,
     /// Whether no row after it is in the same directory.
     last: bool,
-    /// What is in it and is not shown, if something else in it is.
+    /// The entries in it that are not shown, if others in it are.
     hidden: Hidden,
 }
 
@@ -145,9 +145,9 @@ impl Hidden {
 /// The entries to show, each directory before what is in it, siblings by size and then by name; and
 /// the given paths that are left out.
 ///
-/// A directory is at least as large as all that is in it, so the largest entries form a tree and
-/// are found from the top: time n log n in what the shown directories hold, whatever lies below
-/// them. Memory: of each shown directory as many entries as may be shown, however many it holds.
+/// A directory is at least as large as all that is in it, so the largest entries form a tree, and
+/// are found from the top. Time: n log n in what the shown directories hold, whatever lies below
+/// them. Memory: for each shown directory as many entries as may be shown, however many it holds.
 pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden) {
     let selects = scan.options.choice.as_ref().is_some_and(|choice| choice.selects());
     let mut found: Vec<Row<'t>> = Vec::new();
@@ -189,9 +189,9 @@ pub(crate) fn rows<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Row<'t>>, Hidden
     (in_order(found, extent), left_out)
 }
 
-/// What is in a directory, the largest first and then by name, so much of it as there is room for;
-/// `hidden` counts all of it. `selects`: directories in which nothing was selected would hide those
-/// that hold something.
+/// The entries of a directory, the largest first and then by name, as many as there is room for;
+/// `hidden` counts all of them. `selects`: directories in which nothing was selected would hide
+/// directories that hold something.
 fn largest<'t>(
     directory: &Node<'t>,
     extent: &Extent,
@@ -203,7 +203,7 @@ fn largest<'t>(
     let by_size = |a: &Node<'_>, b: &Node<'_>| {
         Reverse(measure(a)).cmp(&Reverse(measure(b))).then_with(|| a.name().cmp(b.name()))
     };
-    // Twice as many wait to be sorted out, so that this takes constant time for each.
+    // Twice as many entries wait before they are sorted out, so each takes constant time.
     let mut inside = Vec::new();
     extent.each_inside(directory, |node| {
         if selects && node.kind() == Kind::Directory && measure(&node) == 0 {
@@ -236,7 +236,7 @@ fn roots<'t>(scan: &'t Scan, extent: &Extent) -> (Vec<Node<'t>>, Hidden) {
     (roots.into_iter().map(|(_, node)| node).collect(), left_out)
 }
 
-/// Puts each row after the one it is in, and before the next sibling of that.
+/// Puts each row after its directory's row, and before the next sibling of that.
 fn in_order<'t>(found: Vec<Row<'t>>, extent: &Extent) -> Vec<Row<'t>> {
     let mut inside: Vec<Vec<usize>> = vec![Vec::new(); found.len()];
     let mut waiting = Vec::new();
@@ -261,7 +261,7 @@ fn in_order<'t>(found: Vec<Row<'t>>, extent: &Extent) -> Vec<Row<'t>> {
     while let Some(index) = waiting.pop() {
         place[index] = rows.len();
         if let Some(mut row) = order[index].take() {
-            // Those inside were pushed last first, so the last to be shown stands first there.
+            // Rows inside were pushed last first, so the last shown row stands first there.
             let siblings = row.parent.map(|parent| &inside[parent]);
             row.last = siblings.is_none_or(|siblings| siblings.first() == Some(&index));
             row.parent = row.parent.map(|parent| place[parent]);

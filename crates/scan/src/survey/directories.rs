@@ -15,7 +15,7 @@ fn row(node: &Node<'_>) -> Vec<Cell> {
     ]
 }
 
-/// The largest; of equal ones those whose paths come first.
+/// The largest; of equally large ones the first by path.
 pub(super) fn largest(sources: &Sources<'_>) -> Section {
     let mut found: Vec<(u64, Node<'_>)> = Vec::new();
     let measure = sources.settings.measure;
@@ -34,7 +34,7 @@ pub(super) fn largest(sources: &Sources<'_>) -> Section {
     Section { left_out, ..Section::complete(Report::LargestDirectories, COLUMNS, rows) }
 }
 
-/// Those that were read and hold nothing, by path.
+/// Directories that were read and hold nothing, by path.
 pub(super) fn empty(sources: &Sources<'_>) -> Section {
     let mut found = Vec::new();
     sources.scan.tree.each_directory(|node| {

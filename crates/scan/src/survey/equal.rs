@@ -45,7 +45,7 @@ impl Collector for Duplicates {
     }
 }
 
-/// What groups come to.
+/// The sums of groups.
 #[derive(Default)]
 struct Sum {
     groups: usize,

@@ -74,7 +74,7 @@ impl Collector for Extensions {
     }
 }
 
-/// What extensions stand for.
+/// The kinds of files that extensions stand for.
 const TYPES: [(&str, &[&str]); 12] = [
     (
         "images",

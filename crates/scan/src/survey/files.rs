@@ -1,4 +1,4 @@
-//! Files in a row: the largest, the newest, the oldest, the empty ones.
+//! Lists of files: the largest, the newest, the oldest, the empty ones.
 
 use std::any::Any;
 

@@ -1,4 +1,5 @@
-//! Reports on a walk: what is largest, newest, empty, whose it is, what is there twice.
+//! Reports on a walk: the largest entries, the newest, the empty, their owners, files of equal
+//! content.
 //!
 //! One file a report. Most are a `Collector`: each worker has one, which is told of each entry
 //! during the walk, and in the end they are merged. The others read the finished tree. Any number
@@ -16,8 +17,8 @@
 //! # Ok::<(), poach_scan::Error>(())
 //! ```
 //!
-//! A file that has several names is listed once, at the name that bears its size. Which of several
-//! entries that are equal in what a report ranks by, and in name, are left out is not determined.
+//! A file that has several names is listed once, at the name that bears its size. If entries are
+//! equal in a report's rank and in name, it is not determined which of them are left out.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -170,7 +171,7 @@ impl FromStr for Report {
     }
 }
 
-/// What all reports of a walk heed.
+/// The settings of all reports of a walk.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// How many rows a report has at most; no limit, if not said.
@@ -214,7 +215,7 @@ trait Collector: Any + IntoAny + Send {
     fn finish(self: Box<Self>, sources: &Sources<'_>) -> Section;
 }
 
-/// To a type that can be asked which one it is.
+/// Converts a collector to [`Any`], to recover its type.
 trait IntoAny {
     fn into_any(self: Box<Self>) -> Box<dyn Any>;
 }
@@ -231,8 +232,8 @@ struct Sources<'a> {
     settings: &'a Settings,
     /// Whether a path, links followed, leads to something.
     leads: &'a dyn Fn(&[u8]) -> bool,
-    /// Finds equal files among candidates, and gives each group on, with a way to tell it to
-    /// whoever listens.
+    /// Finds equal files among candidates, and gives each group on, with a way to tell the listener
+    /// of it.
     compare: &'a Compare<'a>,
 }
 
@@ -278,9 +279,9 @@ impl Survey {
         Survey { reports: reports.to_vec(), settings }
     }
 
-    /// What the walk of a finished scan would have collected: for one that was
-    /// [changed](Scan::renew), or read from a document. Right only if it has kept its files,
-    /// and for times and owners its facts. Linear in the entries.
+    /// What the walk of a finished scan would have collected: for a scan that was
+    /// [changed](Scan::renew), or read from a document. Right only if it has kept its files, and
+    /// for times and owners its facts. Linear in the entries.
     pub fn collect(&self, scan: &Scan) -> Vec<Collected> {
         let mut part = self.part();
         scan.tree.each_entry(|seen| self.entry(&mut part, seen));

@@ -14,7 +14,7 @@ use crate::report::{self, Fit, Look, count, cut, escape};
 /// A finished report.
 #[derive(Clone, Debug)]
 pub struct Section {
-    /// Which one.
+    /// The report that it is.
     pub report: Report,
     /// What its columns are.
     pub columns: &'static [Column],

@@ -1,4 +1,4 @@
-//! Symbolic links; those that lead nowhere first.
+//! Symbolic links; broken links come first.
 
 use std::any::Any;
 

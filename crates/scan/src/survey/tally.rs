@@ -51,7 +51,7 @@ impl Tally {
     }
 }
 
-/// Adds up what two workers have counted.
+/// Adds up the counts of two workers.
 pub(super) fn merge<K: Eq + Hash>(into: &mut HashMap<K, Tally>, from: HashMap<K, Tally>) {
     for (key, tally) in from {
         into.entry(key).or_default().add(&tally);

@@ -52,8 +52,8 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Files of one directory. With the NUL at its end each name takes 9 bytes. As many as fill vectors
-/// that double.
+/// Files of one directory: as many as fill vectors that double. With the NUL at its end each name
+/// takes 9 bytes.
 const FILES: u32 = 1 << 16;
 const NAME: usize = 9;
 
@@ -123,7 +123,7 @@ impl Sys for Flat {
     }
 }
 
-/// The most bytes for each file during a scan and its report, beside what is there in any case.
+/// The most bytes for each file during a scan and its report, beside those allocated before.
 fn bytes_a_file(keep_files: bool, keep_facts: bool, top: Option<usize>) -> f64 {
     let engine = Engine::Sequential;
     let options = Options { engine, keep_files, keep_facts, ..Options::default() };

@@ -5,11 +5,13 @@
 //!
 //! ```text
 //! length      4 bytes: of the record, with these
-//! returned    5 times 4 bytes: which attributes follow: common, of the volume, of a directory, of a file, of a fork
+//! returned    5 times 4 bytes: which attributes follow: common, of the volume, of a directory, of
+//!             a file, of a fork
 //! error       4 bytes, if it is among the common ones: why there are no others
-//! ..          the other attributes by their bits, the lowest first: the common ones, then those of a file. Numbers are the machine's
-//!             own, aligned to 4 bytes
-//! name        of 8 bytes among the common ones: how far from there the name lies in the record (signed), and how long it is with its NUL
+//! ..          the other attributes by their bits, the lowest first: the common ones, then those of
+//!             a file. Numbers are the machine's own, aligned to 4 bytes
+//! name        of 8 bytes among the common ones: how far from there the name lies in the record
+//!             (signed), and how long it is with its NUL
 //! ```
 //!
 //! The code is compiled for macOS, and on every system for its tests, which read records made by
@@ -67,8 +69,8 @@ pub(super) struct Record<'b> {
     pub(super) meta: Option<Meta>,
 }
 
-/// The records of a buffer. None in the place of a record: it is not as described, and nothing is
-/// known of what follows.
+/// The records of a buffer. None in the place of a record: the record is not as described, and
+/// nothing is known of what follows.
 #[derive(Debug)]
 pub(super) struct Records<'b> {
     rest: &'b [u8],
@@ -76,7 +78,7 @@ pub(super) struct Records<'b> {
 }
 
 impl<'b> Records<'b> {
-    /// So many records, at the beginning of a buffer.
+    /// `count` records, at the beginning of a buffer.
     pub(super) fn new(buffer: &'b [u8], count: usize) -> Records<'b> {
         Records { rest: buffer, left: count }
     }
@@ -104,7 +106,7 @@ fn record_of(record: &[u8]) -> Option<Record<'_>> {
     let mut fields = Fields { record, at: 4 };
     let returned = [(); 5].map(|()| fields.u32());
     let [Some(common), Some(0), Some(0), Some(file), Some(0)] = returned else { return None };
-    // What was not asked for has a length that is not known here.
+    // Attributes that were not asked for have an unknown length.
     if common & !common::ALL != 0 || file & !file::ALL != 0 {
         return None;
     }
@@ -298,7 +300,7 @@ mod tests {
                 record(c"unknown", None, None),
             ]
         );
-        // What is behind them, as of an earlier call, is none.
+        // Bytes after the records, from an earlier call, are no record.
         assert_eq!(Records::new(&buffer, 2).count(), 2);
         assert_eq!(Records::new(&buffer, 0).count(), 0);
     }

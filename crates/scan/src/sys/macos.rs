@@ -150,9 +150,9 @@ fn fill(directory: &OwnedFd, buffer: &mut [u8]) -> io::Result<usize> {
     };
     let list = (&raw mut wanted).cast();
     let (bytes, length) = (buffer.as_mut_ptr().cast(), buffer.len());
-    // SAFETY: the descriptor is open, the list may be read and written and is of the type that the
-    // call takes it for, and so many bytes may be written where the buffer begins; all three
-    // outlive the call.
+    // SAFETY: the descriptor is open. The list may be read and written, and has the type that the
+    // call takes it for. The buffer may be written to, for as many bytes as the call is told. All
+    // three outlive the call.
     let count = unsafe { libc::getattrlistbulk(directory.as_raw_fd(), list, bytes, length, 0) };
     usize::try_from(count).map_err(|_| io::Error::last_os_error())
 }

@@ -1,8 +1,8 @@
 //! The floor that a scan stands on: open a directory, read it, ask for an entry's size.
 //!
 //! [`Sys`] is all that the walker knows of an operating system. `Linux` and `Windows` open entries
-//! by their names in open directories, so that no path is built and no depth is too deep; so does
-//! `MacOs`, which no machine has run. [`Portable`] is `std::fs`, for every other system and, with
+//! by their names in open directories, so that no path is built and no depth is too deep. `MacOs`
+//! does so, too; no machine has run it. [`Portable`] is `std::fs`, for every other system and, with
 //! the feature `portable`, for these two as well. Tests use a system of their own that fails where
 //! it is told to.
 
@@ -123,8 +123,8 @@ pub struct DiskExtent {
     pub length: u64,
     /// Whether other files, or snapshots, have it, too.
     pub shared: bool,
-    /// Whether it lies there in another form: compressed, as a rule. `length` is what it is in the
-    /// file then, and others may begin within so many bytes.
+    /// Whether the bytes on the disk have another form: compressed, as a rule. `length` is then
+    /// their length in the file, and other extents may begin within that length.
     pub encoded: bool,
 }
 

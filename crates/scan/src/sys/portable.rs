@@ -1,9 +1,9 @@
 //! Any system, by `std::fs` and whole paths.
 //!
 //! A directory is a path here, so a tree deeper than the system's longest path ends in errors that
-//! say so. On Windows the standard library tells neither which names are of one file nor how much a
-//! file takes on disk: each name counts as a file of its own, and the length stands for the bytes
-//! on disk.
+//! say so. On Windows the standard library does not tell which names are of one file, nor how much
+//! a file takes on disk. So each name counts as a file of its own, and the length stands for the
+//! bytes on disk.
 
 use std::ffi::{CStr, CString};
 use std::fs::{DirEntry, File, FileType, Metadata};

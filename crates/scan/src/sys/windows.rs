@@ -49,7 +49,7 @@ pub use remove::Identity;
 
 use handle::{SHARE, ask, identity, open};
 
-/// The most that a file server is sure to answer at once.
+/// The largest answer that every file server gives at once.
 const BUFFER: usize = 64 << 10;
 
 /// Enough for every tree but those made to use more.
@@ -58,7 +58,7 @@ const MOST_HANDLES: usize = 4096;
 /// How a directory is opened to be read.
 const DIRECTORY: u32 = FILE_LIST_DIRECTORY | FILE_READ_ATTRIBUTES | SYNCHRONIZE;
 
-/// The content is elsewhere and would be fetched if it were read.
+/// The content is elsewhere, and reading would fetch it.
 const FETCHED: u32 =
     FILE_ATTRIBUTE_OFFLINE | FILE_ATTRIBUTE_RECALL_ON_DATA_ACCESS | FILE_ATTRIBUTE_RECALL_ON_OPEN;
 
@@ -93,7 +93,7 @@ pub struct Buffer {
     name: Vec<u8>,
 }
 
-/// What tells an entry's kind, and when it was changed.
+/// The kind of an entry, and when it was changed.
 #[derive(Clone, Copy, Debug)]
 struct Attributes {
     flags: u32,
@@ -264,7 +264,7 @@ impl Sys for Windows {
         if attributes.flags & FILE_ATTRIBUTE_REPARSE_POINT == 0 {
             return Ok((opened.into(), meta));
         }
-        // What a handle of the reparse point reads is not the content: its keeper is to be asked.
+        // A handle of the reparse point does not read the content: its keeper has to be asked.
         let opened = open(directory, name, FILE_GENERIC_READ, FILE_NON_DIRECTORY_FILE)?;
         Ok((opened.into(), meta))
     }

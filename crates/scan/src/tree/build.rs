@@ -1,4 +1,4 @@
-//! From what the workers wrote to a [`Tree`] that is linked and summed up.
+//! Builds a linked and summed [`Tree`] from what the workers wrote.
 
 use super::order::PathOrder;
 use super::{
@@ -7,7 +7,8 @@ use super::{
 use crate::sys::Meta;
 use crate::walk::Summed;
 
-/// A name of a file that has several: set aside by whoever found it, counted here.
+/// A name of a file that has several names: the worker that found it set it aside, and it is
+/// counted here.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct HardLink {
     pub(crate) device: u64,
@@ -111,7 +112,8 @@ pub(crate) fn build(
     for number in 0..arenas.len() {
         for listing in std::mem::take(&mut arenas[number].listings) {
             let Listing { entry, parent, first, kept, leaves, apparent, disk } = listing;
-            // What it holds itself: its entry is where it is summed up.
+            // The directory's own sums stand in its entry, to which those of its subdirectories are
+            // added.
             let own = &mut arenas[entry.arena()].entries[entry.index()];
             (own.apparent, own.disk) = (apparent, disk);
             directories.push(Directory {
@@ -244,7 +246,7 @@ fn place_facts(tree: &mut Tree) {
     }
 }
 
-/// What a directory holds, so far as it is summed up.
+/// The sums of a directory so far.
 fn sum(tree: &Tree, directory: u32) -> Sum {
     let Directory { entry, entries, .. } = tree.directories[directory as usize];
     let Entry { apparent, disk, .. } = *tree.entry(entry);
@@ -274,7 +276,8 @@ fn sum_up(tree: &mut Tree) {
         }
     }
     for index in 0..tree.directories.len() {
-        // From each directory without directories upwards, until one that still waits for another.
+        // From each directory without subdirectories upwards, as far as all subdirectories are
+        // summed.
         let mut done = index as u32;
         if tree.directories[index].child != ABSENT {
             continue;

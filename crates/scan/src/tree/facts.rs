@@ -1,4 +1,4 @@
-//! What is kept of an entry beside its name and sizes, if it is asked for.
+//! The facts that are kept of an entry beside its name and sizes, if they are asked for.
 
 use crate::sys::Meta;
 

@@ -20,7 +20,7 @@ impl<'t> Level<'_, 't> {
         if self.inside.is_none() && !std::mem::replace(&mut self.asked, true) {
             return node.find(name);
         }
-        // A directory takes the place of a file of its name, as it is found before.
+        // A directory replaces a file of the same name, because `find` finds the directory first.
         let all = || node.files().chain(node.directories()).map(|it| (it.name(), it)).collect();
         self.inside.get_or_insert_with(all).get(name).copied()
     }
@@ -28,8 +28,8 @@ impl<'t> Level<'_, 't> {
 
 impl Tree {
     /// The entry at the end of each of several ways, as [`find`](Self::find) has it. Sorts the
-    /// ways, and is linear in what the directories on them hold: each directory is gone through
-    /// at most twice.
+    /// ways, and is linear in the entries of the directories on them: each directory is gone
+    /// through at most twice.
     pub fn find_each<'n, N: AsRef<[u8]> + 'n>(
         &self,
         ways: impl IntoIterator<Item = &'n [N]>,
@@ -70,7 +70,7 @@ mod tests {
 
     use crate::{Control, Options};
 
-    /// The processor time of a look for all the files of two directories by turns, in nanoseconds.
+    /// The processor time in nanoseconds of looking for all files of two directories by turns.
     fn spent(files: usize) -> i64 {
         let tree = tempfile::tempdir().expect("a directory for the test");
         for name in ["a", "b"] {
@@ -103,7 +103,7 @@ mod tests {
         spent
     }
 
-    /// Eight times as many take 64 times as long if a directory is gone through for each.
+    /// Eight times the files would take 64 times as long if a directory were read for each.
     #[test]
     fn many_are_found_soon_in_whatever_order_they_are_asked_for() {
         let mut ratios = (0..5).map(|_| spent(4800) as f64 / spent(600) as f64);

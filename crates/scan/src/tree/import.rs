@@ -1,8 +1,8 @@
 //! A tree from entries that come depth first, as documents hold them.
 //!
-//! A [`Tree`] wants the entries of a directory side by side, and a document has those of its
-//! directories between them. So the entries of each directory that has begun wait until it ends: as
-//! many as lie beside the way down to the entry at hand.
+//! A [`Tree`] wants the entries of a directory side by side, and a document has the entries of its
+//! subdirectories between them. So the entries of each directory that has begun wait until it ends:
+//! the entries beside the path to the current entry.
 
 use super::{Arena, Entry, Facts, HardLink, Id, Link, Listing, Root, build};
 use crate::sys::{Kind, Meta};
@@ -12,9 +12,8 @@ use crate::{Failure, Options, Scan, Totals};
 /// and they are compared.
 const LONGEST_NAME: usize = u16::MAX as usize;
 
-/// So many bytes the paths of failures may take. Beyond, they are in proportion to the entries:
-/// each is a whole path, so in a deep tree a document of some kilobytes would take gigabytes
-/// otherwise.
+/// The most bytes that the paths of failures may take beyond a share of the entries. Each is a
+/// whole path, so in a deep tree a document of some kilobytes would take gigabytes otherwise.
 const FREE_PATHS: u64 = 64 << 20;
 
 /// Takes entries in, and gives the scan that they make.
@@ -31,7 +30,8 @@ pub(crate) struct Importer {
     /// Of each that waits, once one had any.
     facts: Vec<Facts>,
     has_facts: bool,
-    /// What has to be told where an entry lies in the end: the entry's index in `waiting`, rising.
+    /// The directories and files that must be told an entry's final place: with the entry's index
+    /// in `waiting`, rising.
     notes: Vec<(usize, Note)>,
 }
 
@@ -170,8 +170,8 @@ impl Importer {
         Ok(())
     }
 
-    /// Keeps the facts of the entry that is about to wait. Those before the first that has any have
-    /// none.
+    /// Keeps the facts of the entry that is about to wait. Entries before the first one with facts
+    /// have none.
     fn keep_facts(&mut self, facts: Option<Facts>) {
         if facts.is_some() && !self.has_facts {
             self.has_facts = true;

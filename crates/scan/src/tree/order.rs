@@ -1,9 +1,9 @@
-//! Which of two paths comes first: by their names, from the given path on, as bytes.
+//! The order of two paths: by their names, from the given path on, as bytes.
 //!
-//! Few paths are compared by climbing from both to the given path. Where these climbs have taken
-//! more steps than the tree has directories, each directory gets its depth and a jump to one
-//! further up (Myers, "An applicative random-access stack", 1983), by which two paths are compared
-//! in logarithmic time: a document may hold very many names of files at very great depth.
+//! Few paths are compared by climbing from both to the given path. When these climbs have taken
+//! more steps than the tree has directories, each directory gets its depth and a jump to a
+//! directory further up (Myers, "An applicative random-access stack", 1983). Jumps compare two
+//! paths in logarithmic time: a document may hold very many names of files at very great depth.
 
 use std::cmp::Ordering;
 use std::ffi::CStr;
@@ -23,7 +23,7 @@ pub(super) struct PathOrder {
 type Path = (Id, u32);
 
 impl PathOrder {
-    /// Compares two paths. Names of one directory that are the same are in some order.
+    /// Compares two paths. Equal names in one directory are in some order.
     pub(super) fn compare(&mut self, tree: &Tree, a: Path, b: Path) -> Ordering {
         if a.1 == b.1 {
             return tree.name(a.0).cmp(tree.name(b.0));

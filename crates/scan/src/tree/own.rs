@@ -1,9 +1,9 @@
-//! What is told of one entry by itself, for documents that let their reader sum up.
+//! Facts of one entry by itself, for documents whose readers sum up.
 
 use super::{HardLink, Node, Tree};
 use crate::Kind;
 
-/// What tells a file that has several names.
+/// The identity of a file with several names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Link {
     /// The device of the file system it lies on.

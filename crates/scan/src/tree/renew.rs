@@ -1,12 +1,11 @@
-//! Changing a finished scan in one place: a fresh scan of a directory takes the place of what was
-//! known of it, and an entry is taken out. The sums of the directories above, the totals and the
-//! names that bear the size of a file with several (hard links) are those that a new walk would
+//! Changing a finished scan in one place: a fresh scan of a directory replaces what was known of
+//! it, or an entry is taken out. The sums of the directories above, the totals, and the names that
+//! bear the size of a file with several names (hard links) are then those that a new walk would
 //! find.
 //!
-//! What a directory is by itself, its own size and time, changes with what is in it:
-//! [`Scan::renew_own`]. What is known of the rest stays: a file outside of the directory that had
-//! one name when it was scanned, and has a second one in the directory now, counts twice until the
-//! next walk.
+//! A directory's own size and time change with what is in it: [`Scan::renew_own`]. What is known of
+//! the rest stays. So a file outside of the directory that had one name when it was scanned, and
+//! has a second name in the directory now, counts twice until the next walk.
 //!
 //! What was replaced stays in its arena, unreachable, until the scan is dropped.
 
@@ -19,11 +18,11 @@ use crate::choice::Choice;
 use crate::sys::{Meta, Sys, path_of};
 use crate::{Kind, Scan, Totals};
 
-/// Why a scan cannot be changed in a place, so that a walk of all is needed.
+/// Why a scan cannot be changed in a place, so that the whole must be walked again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RenewError {
-    /// The tree holds no files, so that what goes cannot be counted.
+    /// The tree holds no files, so what is taken out cannot be counted.
     #[error("the scan has not kept its files")]
     NoFiles,
     /// The names lead to no directory below a given path.
@@ -95,7 +94,7 @@ impl Scan {
         let names = |way: &&'n [N]| way.iter().map(AsRef::as_ref).collect::<Vec<&[u8]>>();
         let mut ways: Vec<Vec<&[u8]>> = ways.into_iter().map(|way| names(&way)).collect();
         ways.sort_unstable();
-        // What lies in something that goes, goes with it.
+        // An entry inside another entry that goes, goes with it.
         ways.dedup_by(|way, before| way.starts_with(before));
         let nodes = self.tree.find_each(ways.iter().map(Vec::as_slice)).into_iter();
         let places = nodes.map(|node| node.map(|it| it.place).filter(|it| it.parent != ABSENT));
@@ -204,7 +203,7 @@ impl Tree {
         }
     }
 
-    /// Opens a directory by those that lead to it.
+    /// Opens a directory by the directories that lead to it.
     pub(crate) fn open<S: Sys>(&self, sys: &S, node: &Node<'_>) -> io::Result<S::Directory> {
         let (mut way, mut above) = (Vec::new(), node.place.directory);
         while let Some(directory) = self.directories.get(above as usize) {
@@ -216,7 +215,7 @@ impl Tree {
         sys.open_below(root, &way[1..])
     }
 
-    /// Replaces a directory; what the directory held is counted. Nothing, if there is no room.
+    /// Replaces a directory, and counts what it held. Returns nothing if there is no room.
     fn replace(&mut self, place: Place, root: Place, mut fresh: Tree) -> Option<Totals> {
         let (arenas, directories) = (self.arenas.len(), self.directories.len());
         let room = u16::try_from(arenas + fresh.arenas.len()).is_ok()

@@ -1,4 +1,4 @@
-//! A finished tree, told entry by entry to a visitor, as the walk that made it did.
+//! Tells a visitor of each entry of a finished tree, as the walk that made it did.
 
 use super::{Id, Node, Tree};
 use crate::Kind;
@@ -40,7 +40,7 @@ impl Tree {
 }
 
 impl Node<'_> {
-    /// What the tree knows of it, as the system said it.
+    /// The tree's facts of it, as the system gave them.
     fn meta(&self) -> Meta {
         let (apparent, disk) = self.own();
         let facts = self.facts().unwrap_or_default();

@@ -1,14 +1,16 @@
-//! Which directories are held open, for whom, and how long.
+//! The handles of open directories: which are held, for which tasks, and how long.
 //!
-//! A directory is opened relative to its parent, so the parent stays open until the last
-//! of its directories has been opened: a [`Family`] owns the handle and each [`Task`] owns a share
-//! of the family. Depth first that is a few handles; in a wide and deep tree it may be many. So
-//! each worker may have only so many families open; beyond that a family has no handle, and its
+//! A directory is opened relative to its parent, so the parent stays open until the last of its
+//! directories has been opened: a [`Family`] owns the handle and each [`Task`] owns a share of the
+//! family. Depth first, that is a few handles; in a wide and deep tree it may be many.
+//!
+//! So each worker has a limit of open families. A family beyond the limit has no handle: its
 //! children are opened by walking down from the root along the [`Link`]s, which cost memory but no
-//! handle. Each step of that holds two handles at most. Where the system refuses even these, the
-//! task is set aside and [`run`](super::run) visits it when all others are done and nothing else is
-//! open; only if it is refused then is it an error. So a walk loses nothing as long as it can have
-//! three handles.
+//! handle. Each step of that holds two handles at most.
+//!
+//! If the system refuses even these, the task is set aside. [`run`](super::run) visits it when all
+//! others are done and nothing else is open; if it is refused then, that is an error. So a walk
+//! loses nothing as long as it can have three handles.
 
 use std::ffi::CStr;
 use std::io;
@@ -39,7 +41,7 @@ pub(super) struct Family<'a, S: Sys> {
     root: usize,
     /// How deep they lie.
     depth: u32,
-    /// What ignore files exclude where they lie.
+    /// The ignore rules that hold there.
     rules: Option<Arc<Rules>>,
 }
 
@@ -97,7 +99,7 @@ impl<'a, S: Sys> Task<'a, S> {
         self.family.as_ref().map_or(0, |family| family.depth)
     }
 
-    /// What ignore files exclude where it lies.
+    /// The ignore rules that hold there.
     pub(super) fn rules(&self) -> Option<&Arc<Rules>> {
         self.family.as_ref()?.rules.as_ref()
     }
@@ -176,8 +178,8 @@ impl<'a, S: Sys> Task<'a, S> {
 }
 
 impl<S: Sys> Family<'_, S> {
-    /// Does something with the directory that the family is in: the one held open, or the one that
-    /// is opened for this, from `root` downwards.
+    /// Calls `act` with the family's directory: the directory held open, or a handle that is opened
+    /// for the call, from `root` downwards.
     #[inline]
     pub(super) fn with<T>(
         &self,
@@ -219,9 +221,9 @@ impl Drop for Link {
 pub(crate) struct Handles {
     held: Box<[CachePadded<AtomicUsize>]>,
     total: usize,
-    /// Of one worker.
+    /// The limit of each worker.
     limit: AtomicUsize,
-    /// Whether nothing else is running, so that a handle lacking now will lack for good.
+    /// Whether nothing else is running: a handle that is lacking now stays lacking.
     alone: AtomicBool,
 }
 
@@ -232,15 +234,15 @@ pub(super) struct Held<'a, D> {
 }
 
 impl Handles {
-    /// So many handles in all, for at most so many workers.
+    /// `total` handles, for at most `workers` workers.
     pub(crate) fn new(workers: usize, total: usize) -> Handles {
         let held = (0..workers).map(|_| CachePadded::new(AtomicUsize::new(0))).collect();
         let limit = AtomicUsize::new(total / workers);
         Handles { held, total, limit, alone: AtomicBool::new(false) }
     }
 
-    /// Shares the handles among so many workers. What others hold then they keep, so for a time
-    /// there may be twice as many.
+    /// Shares the handles among `workers` workers. Families that hold a handle then keep it, so for
+    /// a time there may be twice as many handles.
     pub(super) fn share_among(&self, workers: usize) {
         // Relaxed: the workers have been joined, and the next ones are yet to start.
         self.limit.store(self.total / workers, Ordering::Relaxed);

@@ -1,4 +1,4 @@
-//! What a worker finds, and has to itself until the walk is over.
+//! The findings of a worker, which are its own until the walk is over.
 
 use std::collections::HashMap;
 use std::io;
@@ -19,8 +19,8 @@ pub(crate) struct Failure {
     pub(crate) path: Option<Vec<u8>>,
 }
 
-/// What a directory of the tree holds beside its entries: what was found when there was no memory
-/// for more.
+/// The sums of entries that a directory of the tree has no room for: entries found when there was
+/// no memory for more.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Summed {
     pub(crate) apparent: u64,
@@ -36,7 +36,7 @@ pub(crate) struct Findings {
     pub(crate) aliases: Vec<Alias>,
     pub(crate) failures: Vec<Failure>,
     pub(crate) totals: Totals,
-    /// By listing. It may be another worker's.
+    /// By listing, which may be another worker's.
     pub(crate) summed: HashMap<Id, Summed>,
     /// How many directories were summed up.
     pub(crate) without_entry: u64,

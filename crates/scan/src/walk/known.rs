@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 /// The roots, the mounts that other paths lead to as well, and the directories of files given by
-/// path; by device and inode. The roots come first and a mount that is a root is that root.
+/// path; by device and inode. The roots come first. A mount that is a root is that root.
 #[derive(Debug, Default)]
 pub(crate) struct Known {
     numbers: HashMap<(u64, u64), usize>,
@@ -23,7 +23,7 @@ struct Directory {
 pub(super) enum Claim {
     /// Nothing.
     None,
-    /// It is, or lies below a path to, this one, which is read elsewhere.
+    /// The directory is this one, which is read elsewhere.
     Elsewhere(usize),
     /// It is this mount, which is to be read here.
     Here(usize),
@@ -52,14 +52,14 @@ impl Known {
         self.directories.len()
     }
 
-    /// Who reads a directory; `root` says whether it is the task of a root itself.
+    /// Decides who reads a directory; `root` says whether it is the task of a root itself.
     pub(super) fn claim(&self, identity: (u64, u64), root: bool) -> Claim {
         let Some(&number) = self.numbers.get(&identity) else { return Claim::None };
         let known = &self.directories[number];
         match known.mount {
             false if root => Claim::None,
             false => Claim::Elsewhere(number),
-            // Relaxed: one of those that ask gets `false`; what it reads is published by the
+            // Relaxed: of all tasks that ask, one gets `false`; what it reads is published by the
             // joining of the workers.
             true if known.found.swap(true, Ordering::Relaxed) => Claim::Elsewhere(number),
             true => Claim::Here(number),

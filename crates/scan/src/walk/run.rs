@@ -1,10 +1,10 @@
 //! A walk from its roots to its end: which workers visit, in which order of phases.
 //!
 //! 1. The engine visits the roots and all below, with one worker for each processor.
-//! 2. Where another [number of workers](super::WorkerCount) is wanted, these go on with what was
-//!    put back.
-//! 3. What could not be opened for want of descriptors is visited by one worker, when nothing else
-//!    is open.
+//! 2. If another [number of workers](super::WorkerCount) is wanted, that number goes on with the
+//!    directories that were put back.
+//! 3. Directories that could not be opened for want of descriptors are visited by one worker, when
+//!    nothing else is open.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -18,13 +18,13 @@ use crate::engine::{self, Engine};
 use crate::sys::Sys;
 use crate::visit::Visitor;
 
-/// What a walk came to.
+/// The result of a walk.
 pub(crate) struct Outcome<P> {
     /// What each worker found and collected.
     pub(crate) workers: Vec<(Findings, P)>,
     /// The most workers there were at a time.
     pub(crate) most: usize,
-    /// What they counted, if the engine counts.
+    /// The workers' counts, if the engine counts.
     pub(crate) stats: Option<Stats>,
 }
 

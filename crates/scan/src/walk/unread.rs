@@ -11,7 +11,7 @@ use crate::sys::{Kind, Meta, Sys};
 use crate::visit::Visitor;
 
 impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
-    /// Sets a task aside if only handles were lacking; else counts what its parent knows of it.
+    /// Sets a task aside if handles were lacking; otherwise counts what its parent knows of it.
     #[cold]
     pub(super) fn unopened(&self, worker: &mut Worker<S, V>, task: &Task<'a, S>, error: io::Error) {
         if self.sys.exhausted(&error) && !self.handles.is_alone() {
@@ -34,7 +34,7 @@ impl<'a, S: Sys, V: Visitor> Walk<'a, S, V> {
             None => self.sys.meta(&self.roots[task.root()].path, true).map(|meta| (meta, false)),
         };
         match meta {
-            // What is left out need not be readable.
+            // A directory that is left out need not be readable.
             Ok((Meta { kind: Kind::Directory, .. }, true)) => return,
             Ok((meta, _)) => self.count_unread(worker, task, &self.wanted(meta)),
             Err(_) => {}

@@ -1,20 +1,22 @@
 //! How many workers a walk has: one for each processor, and more while they wait for a disk.
 //!
-//! A worker that reads a directory which is not in the kernel's caches sleeps until the disk has
+//! A worker that reads a directory outside of the kernel's caches sleeps until the disk has
 //! answered. A disk answers many requests at once sooner than one after another, and the processors
 //! are idle meanwhile. So each worker measures some of its visits: for how long it was blocked, and
 //! for how long it computed. `p` processors are kept busy by `p * (blocked + computed) / computed`
-//! workers. If that is twice as many as there are, the walk gets its most workers at once; if a
-//! quarter of those that it has would do, or one for each processor, it keeps that many. To change
-//! their number the walk is regrouped: each worker puts back the directories that come to it, the
-//! engine ends, and begins anew with the other number. From warm caches no worker is ever blocked,
-//! so there the walk keeps the workers it began with, and one that was cold gives the additional
-//! threads back.
+//! workers. If that is twice the present number, the walk gets its most workers at once. If a
+//! quarter of the present number would do, or one worker for each processor, the walk keeps that
+//! many.
 //!
-//! More come sooner than they go, since a mistake costs less so: a worker too many sleeps, and one
-//! too few leaves the disk idle. A few visits tell that the disk is asked at all. That it no longer
-//! is takes more of them, because what is read lies in parts: while one part is in the
-//! kernel's caches, the next is not. Each regrouping waits for the longest visit under way.
+//! To change their number the walk is regrouped: each worker puts back the directories that come to
+//! it, the engine ends, and begins anew with the other number. From warm caches no worker is
+//! blocked: the walk keeps its first workers, and a walk that was cold gives the additional threads
+//! back.
+//!
+//! The number rises sooner than it falls, because a worker too many sleeps, and one too few leaves
+//! the disk idle. A few visits show that the disk is asked at all. More visits are needed to show
+//! that it is not asked any more: while one part of the tree is in the kernel's caches, the next
+//! may not be. Each regrouping waits for the longest visit under way.
 //!
 //! Being blocked is told from waiting for a processor that another program has: only where the
 //! thread gave up its processor of its own accord ([`Spent::waits`]) does the time count as
@@ -31,15 +33,15 @@ const MOST: usize = 16;
 /// How many directories each worker is to be able to hold open.
 const HANDLES: usize = 4;
 
-/// How many visits are measured before the number of workers is reconsidered: while there is one
-/// for each processor, and while there are more.
+/// How many visits are measured before the number of workers is reconsidered: with one worker for
+/// each processor, and with more.
 const MEASURED: u64 = 16;
 const MEASURED_OF_MORE: u64 = 64;
 
-/// By what factor fewer workers have to do before some of them go.
+/// Some workers go when one in this number would do.
 const FEWER: usize = 4;
 
-/// Of how many visits one is measured: while none is blocked, and while some are.
+/// One visit in this number is measured: while none is blocked, and while some are.
 const RARELY: u32 = 64;
 const OFTEN: u32 = 4;
 
@@ -67,12 +69,12 @@ pub(crate) struct WorkerCount {
 // the flag late visits one directory more, and what it has found and put back is published by the
 // joining of the workers and a lock.
 impl WorkerCount {
-    /// So many workers, and no other number.
+    /// This number of workers, which stays.
     pub(crate) fn fixed(number: usize) -> WorkerCount {
         WorkerCount::varying(number, number)
     }
 
-    /// A worker for each processor, and more where these wait, as far as there are handles for
+    /// A worker for each processor, and more while workers wait, as far as there are handles for
     /// them.
     pub(crate) fn of_processors(processors: usize, handles: usize) -> WorkerCount {
         let most = (processors * MOST).min(crate::MAX_THREADS).min(handles / HANDLES);
@@ -193,7 +195,7 @@ mod tests {
         Spent { waits, computed: Duration::from_micros(micros) }
     }
 
-    /// Measures some visits of so many microseconds, some of which were computing.
+    /// Measures visits of `took` microseconds, of which `computed` were computing.
     fn visits(count: &WorkerCount, number: u64, waits: u64, took: u64, computed: u64) -> u32 {
         let mut again = 0;
         for _ in 0..number {
@@ -207,8 +209,8 @@ mod tests {
     fn a_walk_has_more_workers_while_they_are_blocked_and_fewer_when_they_are_not() {
         let count = WorkerCount::of_processors(2, 1000);
         assert_eq!((count.first(), count.most(), count.varies()), (2, 32, true));
-        // Half of the time blocked, and a little more: four workers would keep two processors busy.
-        // There may be as many as can be.
+        // Blocked for a little more than half of the time: four workers would keep two processors
+        // busy, so the walk gets the most that it may have.
         assert_eq!(visits(&count, MEASURED - 1, 1, 100, 49), OFTEN);
         assert!(!count.is_regrouping());
         visits(&count, 1, 1, 100, 49);

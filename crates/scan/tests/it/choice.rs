@@ -1,4 +1,5 @@
-//! Which entries count: what is excluded is not there, and a selection says which of the others do.
+//! Choices of entries: an excluded entry is not there, and a selection says which of the others
+//! count.
 
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]

@@ -62,7 +62,7 @@ fn what_differs_is_what_two_lists_of_paths_differ_in() {
                 for _ in 0..random.usize(1..4) {
                     path.push(["a", "b", "c", "\u{e9}", "x\ny"][random.usize(..5)]);
                 }
-                // What is a file in the way stays one, and so does a directory.
+                // A file in the middle of a path stays a file, and a directory stays a directory.
                 let _ = fs::create_dir_all(path.parent().expect("it lies in the tree"))
                     .and_then(|()| fs::write(&path, vec![1; random.usize(..3) * 5000]));
             }

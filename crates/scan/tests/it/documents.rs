@@ -1,5 +1,4 @@
-//! Documents: what is in them is what was found, whatever the names are; and what is read back is
-//! the same.
+//! Documents hold what was found, whatever the names are; and what is read back is the same.
 
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
@@ -131,7 +130,7 @@ fn json_has_every_entry_and_says_how_it_was_made() {
             }
         };
         let values = row_of(row);
-        // What stands only where there is something to say.
+        // The members that stand only if there is something to say.
         let stands = |member: &str| row.get(member).is_some();
         assert_eq!(stands("counted_elsewhere"), values.4);
         assert!(!["error", "modified", "mode", "owner", "group"].into_iter().any(stands));
@@ -146,7 +145,7 @@ fn json_has_every_entry_and_says_how_it_was_made() {
     assert_eq!(found, portrait(&scan));
     assert_eq!(found.values().filter(|row| row.4).count(), 2, "two more names of one file");
 
-    // What is cut says so, and its totals are of the whole.
+    // A limited document says so, and its totals are of the whole.
     let cut = Extent { depth: Some(1), top: Some(3), ..Extent::default() };
     let cut: Value = serde_json::from_slice(&written(Format::Json, &scan, &cut)).expect("JSON");
     assert_eq!((&cut["complete"], &cut["options"]["top"]), (&false.into(), &3.into()));
@@ -355,7 +354,7 @@ fn a_time_is_the_same_in_every_format() {
     let cells = csv.lines().skip(1).map(|line| line.split(',').collect::<Vec<_>>());
     told(cells.map(|it| (it[0].to_owned(), it[9].parse().expect("a number"))).collect());
 
-    // What others write: fractions, and numbers beyond all times.
+    // Values that other programs write: fractions, and numbers beyond all times.
     let others = r#"[1,2,{},[{"name":"r"},{"name":"0","mtime":-0.5},{"name":"1","mtime":1.9e3},
         {"name":"2","mtime":1e300},{"name":"3","mtime":-99999999999999999999}]]"#;
     let scan = read(others.as_bytes()).expect("an export");

@@ -78,18 +78,18 @@ fn what_is_equal_is_found_and_nothing_else() {
     let tree = tempfile::tempdir().expect("a directory for the test");
     let path = |name: &str| tree.path().join(name);
     fs::create_dir_all(path("deep/er")).expect("a directory");
-    // Large, and equal but for a block that no sample meets.
+    // Large files that are equal but for a block that no sample meets.
     let mut content = vec![7; 20];
     for name in ["large-1", "deep/er/large-2", "large-3"] {
         blocks(&path(name), &content);
     }
     content[5] = 8;
     blocks(&path("other-in-the-midst"), &content);
-    // Small ones, and one of the same length.
+    // Small equal files, and a file of the same length.
     for (name, text) in [("small-1", "abc"), ("deep/small-2", "abc"), ("small-other", "abd")] {
         fs::write(path(name), text).expect("a file");
     }
-    // What has nothing in it, or is the same file, or leads to it, or has a length of its own.
+    // An empty file, another name of a file, a link, and a file with a length of its own.
     for name in ["empty-1", "empty-2"] {
         fs::write(path(name), "").expect("a file");
     }
@@ -209,7 +209,7 @@ fn what_cannot_be_read_any_more_is_an_error_and_the_rest_is_found() {
     assert_eq!(found.made.errors.len(), 1);
     assert!(found.made.errors[0].path.ends_with(b"b"));
 
-    // One that is another file by the time it is opened: longer, or a link to an equal one.
+    // A file that is another file when it is opened: longer, or a link to an equal file.
     let (longer, link) = (tree.path().join("a"), tree.path().join("d"));
     let swap = |deed, name: &std::ffi::CStr| {
         if deed == Deed::Open && name == c"c" {

@@ -1,4 +1,5 @@
-//! What cannot be read: a correct total of the rest, and each failure listed with its path.
+//! Entries that cannot be read: the total of the rest is correct, and each failure is listed with
+//! its path.
 
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
@@ -15,8 +16,8 @@ use poach_scan::{Engine, Options, Scan, Totals};
 
 use crate::rig::{self, Deed, Rigged};
 
-/// What the system says where something may not be opened, where it is not there, and where no
-/// handle is left.
+/// The system's errors for an entry that may not be opened, for a missing entry, and for the lack
+/// of handles.
 #[cfg(unix)]
 mod said {
     pub(crate) const DENIED: (i32, &str) = (13, "Permission denied");

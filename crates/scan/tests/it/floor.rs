@@ -1,4 +1,4 @@
-//! What `cargo xtask scan-bench` measures on: the tree of a seed, and the floor, agree with a scan.
+//! The tree of a seed and the floor, on which `cargo xtask scan-bench` measures, agree with a scan.
 
 #![cfg(target_os = "linux")]
 

@@ -52,8 +52,8 @@ fn what_has_no_entry_counts_where_it_lies() {
                     let shown = String::from_utf8_lossy(path);
                     let sums = (sums.0, sums.1, sums.2);
                     let all = all[path];
-                    // Which of a file's names bears its size may differ, and so the sums of where
-                    // it lies.
+                    // The name that bears a file's size may differ, and so the sums of the name's
+                    // directory.
                     let same = (all.0, all.1, all.2) == sums || shown.contains("outer-");
                     assert!(same && all.2 == sums.2, "{way:?}, {memory}: {shown}: {sums:?}");
                 }

@@ -175,7 +175,8 @@ fn what_two_mounts_show_counts_once_with_one_path_and_with_two() {
                 );
                 let root = scan.tree.roots().next().expect("a root");
                 assert_eq!((scan.tree.roots().count(), root.entries() + 1), (1, before.entries()));
-                // Whoever came first: it stands at the name that comes first in byte order.
+                // Whichever worker came first, it stands at the name that comes first in byte
+                // order.
                 let at = |name: &str| root.directories().find(|it| it.name() == name.as_bytes());
                 if seen == "outer-4" {
                     assert_eq!(at("a-mount").is_some(), point == "a-mount", "{engine}");

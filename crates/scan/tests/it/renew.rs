@@ -85,13 +85,13 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     let way = names(root, "outer-0/inner-0");
     known.interrupted = true;
     known.renew(&way, scanned(&inner, &options)).expect("it is there");
-    // A scan of a part does not complete one that was ended early, and the other way round.
+    // A scan of a part does not complete a scan that was ended early, nor the other way round.
     assert!(known.interrupted);
     known.interrupted = false;
     let stopped = Scan { interrupted: true, ..scanned(&inner, &options) };
     known.renew(&way, stopped).expect("it is there");
     assert!(known.interrupted);
-    // What lies above was changed itself only by what is in it.
+    // The directories above have changed only by what is in them.
     same(&known, &scanned(root, &options), "renewed");
 
     // What was renewed can be renewed, in part and as a whole, and something in it can go.
@@ -99,8 +99,8 @@ fn what_is_renewed_or_forgotten_is_what_a_new_walk_finds() {
     let way = names(root, "outer-0/inner-0/deep/er");
     known.renew(&way, scanned(&inner.join("deep/er"), &options)).expect("it is there");
     same(&known, &scanned(root, &options), "renewed again");
-    // Where every directory has the time that it had, and a size that does not follow from what is
-    // in it (as on ext4, and not on tmpfs), an entry that goes is all the difference.
+    // If every directory keeps its time and has a size that does not follow from its entries (as on
+    // ext4, and not on tmpfs), an entry that goes is the whole difference.
     let size = |path: &Path| path.metadata().expect("it is there").len();
     let (probe, before) = (root.join("empty"), size(&root.join("empty")));
     fs::write(probe.join("x"), "").expect("a file");

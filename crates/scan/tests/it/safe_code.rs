@@ -1,5 +1,5 @@
-//! What safe code can make of a scan: a system of one's own that lies, and options of any value. A
-//! scan ends, with sums.
+//! Safe code against a scan: a system of one's own that lies, and options of any value. A scan
+//! ends, with sums.
 
 #![forbid(unsafe_code)]
 

@@ -215,7 +215,7 @@ fn as_many_entries_are_shown_as_the_terminal_has_lines_for() {
         let lines = shown(&scan, Extent::default(), Look { height: Some(height), ..PLAIN });
         assert!(lines.len() < height.max(9), "{height}: {lines:#?}");
         assert!(height < 20 || lines.len() + 12 > height, "{height}: {lines:#?}");
-        // Whoever says how many gets as many.
+        // A given number of entries is shown, whatever the height.
         let extent = Extent { top: Some(30), ..Extent::default() };
         let lines = shown(&scan, extent, Look { height: Some(height), ..PLAIN });
         assert!(tree(&lines).len() > 30, "{height}");
@@ -262,8 +262,8 @@ const ODD: [&[u8]; 24] = [
     b"\xff\xc3",
 ];
 
-/// A scan of files and directories with odd names, and with one that was cut to more columns than
-/// asked.
+/// A scan of files and directories with odd names, and with a name that was cut to more columns
+/// than asked.
 fn of_odd_names(random: &mut fastrand::Rng, entries: usize) -> Scan {
     let mut names = vec![["⚠\u{fe0f} ", &"n".repeat(70)].concat().into_bytes()];
     for number in 0..entries {

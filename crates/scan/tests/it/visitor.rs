@@ -1,5 +1,4 @@
-//! What a visitor is told, and what a tree keeps: each entry once, with what the system knows of
-//! it.
+//! A visitor, and a tree, get each entry once, with what the system knows of it.
 
 #![forbid(unsafe_code)]
 #![cfg(any(target_os = "linux", windows))]
@@ -40,7 +39,7 @@ impl Visitor for Notes {
     }
 }
 
-/// What the standard library says of an entry; nothing of its owner on Windows.
+/// The standard library's facts of an entry; nothing of its owner on Windows.
 #[derive(Default)]
 struct Known {
     size: u64,

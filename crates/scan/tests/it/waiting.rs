@@ -26,7 +26,7 @@ fn grown() -> tempfile::TempDir {
     tree
 }
 
-/// A scan in which each thread waits for something in every visit until so many have been measured.
+/// A scan in which each thread waits in every visit until `waiting` visits have been measured.
 fn scanned(tree: &tempfile::TempDir, waiting: u64, options: &Options) -> Scan {
     let asked = AtomicU64::new(0);
     let spent = || {

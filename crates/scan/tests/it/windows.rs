@@ -1,5 +1,4 @@
-//! What Windows has and other systems have not: files told by their directories, names of 16-bit
-//! units, drives.
+//! Features of Windows alone: files told by their directories, names of 16-bit units, drives.
 
 #![forbid(unsafe_code)]
 #![cfg(windows)]

@@ -2,15 +2,15 @@
 //! go through, a table, a search.
 //!
 //! **What it holds.** The 40,000 largest entries, which form a tree with the given paths at the
-//! top; the others are summed up where they lie, and their number is said. So a page has at most
-//! some megabytes, whatever was scanned, and opens at once: what is left out would be smaller than
-//! a pixel.
+//! top. The others are summed up in their directories, and the page says how many they are. So a
+//! page has at most some megabytes, and opens at once; an entry that is left out would be smaller
+//! than a pixel.
 //!
-//! **How.** `page.html` is a template, `page.css` and `page.js` stand in it, and the entries as
-//! columns of JSON, the members of `Data`. Names are shown as on a terminal ([`escape`]), and reach
-//! the page as text alone, never as markup; in the JSON `<`, `>` and `&` are escaped, so that no
-//! name can end it. The page may load nothing and send nothing: its content security policy says
-//! so. Sizes above 2^53 bytes are rounded, as JavaScript has its numbers.
+//! **How.** `page.html` is a template, into which `page.css` and `page.js` are put, and the entries
+//! as columns of JSON, the members of `Data`. Names are shown as on a terminal ([`escape`]), and
+//! reach the page as text alone, never as markup; in the JSON `<`, `>` and `&` are escaped, so that
+//! no name can end it. The content security policy forbids the page to load or send anything. Sizes
+//! above 2^53 bytes are rounded, because JavaScript's numbers are.
 
 use std::io::{self, Write};
 
@@ -44,7 +44,7 @@ struct Data<'a> {
     entries: Vec<u64>,
     /// How many entries of a directory are not in the page.
     left: Vec<u64>,
-    /// What there is to be said of an entry, by its index.
+    /// The notes on entries, by index.
     marks: std::collections::BTreeMap<usize, &'a str>,
     errors: Vec<String>,
     scan: Option<Whole<'a>>,
@@ -134,7 +134,7 @@ impl<'a> Data<'a> {
         data
     }
 
-    /// What holds several given paths, or one that is a file.
+    /// The row above several given paths, or above a given path that is a file.
     fn above(&mut self, scan: &Scan, roots: usize) {
         self.names.push(String::new());
         self.parents.push(-1);

@@ -5,17 +5,20 @@
 //! |---|---|---|
 //! | `name` | its bytes; control characters, `"` and `\` escaped | bytes |
 //! | `asize`, `dsize` | its own length and bytes on disk | 0 where absent |
-//! | `ino`, `dev`, `hlnkc` | of a file with several names | the same file is counted once, as ncdu does |
+//! | `ino`, `dev`, `hlnkc` | of a file with several names | the same file is counted once |
 //! | `notreg` | what is neither a file nor a directory | a link if `mode` says so |
-//! | `mtime`, `mode`, `uid`, `gid` | if they were kept; of a symbolic link its type always, as `mode` | kept, if there is an `mtime` |
+//! | `mtime`, `mode`, `uid`, `gid` | if they were kept | kept, if there is an `mtime` |
 //! | `read_error` | what could not be read | an error |
 //! | `excluded` | never | the entry is left out |
 //!
-//! A name that is not UTF-8 is written as the bytes that it has, as ncdu itself does and reads it:
-//! such a document is no valid JSON, and means the same name to ncdu. ncdu knows one root: several
-//! given paths, or one that is a file, lie in a directory called `(several paths)`. An entry of
-//! which nothing could be learnt is not written: it is in [`Scan::errors`](crate::Scan::errors)
-//! alone.
+//! Of a symbolic link the type is always written, as `mode`. ncdu counts names of one file in the
+//! same way.
+//!
+//! A name that is not UTF-8 is written as the bytes that it has, as ncdu itself writes and reads
+//! it. Such a document is no valid JSON, and means the same name to ncdu. ncdu knows one root:
+//! several given paths, or a given path that is a file, lie in a directory called `(several
+//! paths)`. An entry of which nothing could be learnt is not written: it is in
+//! [`Scan::errors`](crate::Scan::errors) alone.
 
 use crate::{Kind, Node};
 
@@ -41,9 +44,9 @@ fn is_other(kind: u32) -> bool {
     matches!(kind, PIPE | 0o020_000 | 0o060_000 | 0o140_000)
 }
 
-/// The mode that is written of an entry, if any. Where the type in it is not what the entry is, as
-/// in a scan of Windows, which has none, it is made so if a reader needs it: a pipe stands for all
-/// that is neither file nor link.
+/// The mode that is written of an entry, if any. The type in a mode may not be the entry's: a scan
+/// of Windows has no types. Then a type is written where a reader needs one: a pipe stands for
+/// every entry that is neither file nor link.
 fn mode_of(node: &Node<'_>) -> Option<u32> {
     let mode = node.facts().map(|facts| u32::from(facts.mode()));
     let told = mode.unwrap_or(0) & TYPE;

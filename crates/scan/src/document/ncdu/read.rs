@@ -1,5 +1,5 @@
-//! Reading it. The arrays are followed here, so that no depth is too deep; each object within them
-//! is `serde_json`'s.
+//! Reading an export. The arrays are followed here, so that no depth is too deep; each object
+//! within them is `serde_json`'s.
 
 use std::fmt;
 use std::io::{BufRead, BufReader, Read};
@@ -84,7 +84,7 @@ struct Item {
 
 /// A directory's array that has begun.
 struct Array {
-    /// What its entries inherit.
+    /// The values that its entries inherit.
     device: u64,
     /// Whether it is left out, with all that is in it.
     excluded: bool,
@@ -197,7 +197,7 @@ impl<R: Read> Reader<R> {
         taken.map_err(|what| self.damaged(what.to_owned()))
     }
 
-    /// Reads an object, of which so many bytes are read at most: each may hold them all in a name.
+    /// Reads an object of at most `memory` bytes: each object may hold them all in a name.
     fn object<T: for<'de> Deserialize<'de>>(&mut self, memory: u64) -> Result<T, ImportError> {
         if self.peek()? != Some(b'{') {
             return Err(self.unexpected("`{`"));

@@ -1,4 +1,4 @@
-//! Writing it.
+//! Writing an export.
 
 use std::io::{self, Write};
 

@@ -1,4 +1,4 @@
-//! Reading it.
+//! Reading a snapshot.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Writing it.
+//! Writing a snapshot.
 
 use std::io::{self, BufWriter, Write};
 

@@ -32,7 +32,7 @@ impl Field {
         self
     }
 
-    /// A number and what it counts, kept on one line; a comma after it unless it is the last.
+    /// A number and its noun, kept on one line; a comma after it unless it is the last.
     fn number(self, number: u64, one: &str, many: &str, last: bool) -> Field {
         let (what, comma) = (if number == 1 { one } else { many }, if last { "" } else { "," });
         self.words(LABEL, &count(number)).words(Style::new(), &format!("{what}{comma}"))

@@ -22,7 +22,7 @@ const NAMED: usize = 17;
 /// The fewest columns of a terminal that leave room for a bar.
 const WITH_BAR: usize = 60;
 
-/// How much of the path above a deep entry is shown where lines have no limit, in columns.
+/// The columns of a deep entry's path that are shown where lines have no limit.
 const PREFIX: usize = 60;
 
 /// The first number of entries that is tried where only the terminal's height is a limit.
@@ -31,7 +31,7 @@ const TRIED: usize = 1000;
 /// A line of the tree.
 enum Line<'r, 't> {
     Entry(&'r Row<'t>),
-    /// What lies in a row's directory itself.
+    /// The entries directly in a row's directory.
     Files(&'r Row<'t>, Hidden),
     /// What is left out of a row's directory, or of the given paths.
     More(Option<&'r Row<'t>>, Hidden),
@@ -75,8 +75,8 @@ pub(super) fn write(
     }
 }
 
-/// What lies in a directory itself, and not in one of its directories, where those could be shown.
-/// What the directory itself takes is among it.
+/// What lies in a directory itself, and not in its subdirectories, where those could be shown. The
+/// directory's own size is part of it.
 fn own_files(row: &Row<'_>, extent: &Extent) -> Option<Hidden> {
     if extent.depth.is_some_and(|limit| row.depth >= limit) {
         return None;
@@ -136,7 +136,7 @@ struct Painter<'r, 't> {
     files: &'r [Option<Hidden>],
     measure: Measure,
     look: Look,
-    /// What shares are shares of.
+    /// The whole that the shares refer to.
     whole: u64,
     roots: usize,
     /// The columns of a size.

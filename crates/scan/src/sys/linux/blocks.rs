@@ -47,8 +47,8 @@ struct Map {
     extents: [Mapped; AT_A_TIME],
 }
 
-/// What was written is given its places first (`FIEMAP_FLAG_SYNC`): some file systems know none of
-/// it before.
+/// Written data gets its places first (`FIEMAP_FLAG_SYNC`): some file systems know none of it
+/// before.
 const SYNC: u32 = 0x1;
 
 /// The last one of the file.
@@ -156,8 +156,8 @@ pub(super) fn share(from: &File, to: &File, offset: u64, length: u64) -> io::Res
 mod tests {
     use super::*;
 
-    /// What Linux 6.18 answered on btrfs of a copy of a file by reflink, after 8 KiB in its midst
-    /// had been written, and of a file of 100 bytes: `logical physical length flags`.
+    /// The answers of Linux 6.18 on btrfs for a copy of a file by reflink, in the middle of which 8
+    /// KiB had been written, and for a file of 100 bytes: `logical physical length flags`.
     const REFLINKED: [[u64; 4]; 3] = [
         [0, 3328 << 12, 10 << 12, 0x2000],
         [10 << 12, 15_616 << 12, 2 << 12, 0],
@@ -213,7 +213,8 @@ mod tests {
         assert_eq!(all_told(&COMPRESSED, 4), compressed);
         assert_eq!(told(&INLINE, 4), []);
         assert_eq!(told(&[], 4), []);
-        // An answer that never says which is the last, and one that makes no progress.
+        // An answer that does not say which extent is the last, and an answer that makes no
+        // progress.
         assert_eq!(told(&[[0, 9, 5, 0]], 4), [(9, 5, false)]);
         assert_eq!(told(&[[0, 9, 0, 0]], 4), [(9, 0, false)]);
     }

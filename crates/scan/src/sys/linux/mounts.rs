@@ -1,4 +1,4 @@
-//! Which mounts show a part of a file system that can be reached by another path, too.
+//! Mounts that show a part of a file system that another path leads to as well.
 //!
 //! The source is `/proc/self/mountinfo` (`proc_pid_mountinfo(5)`). Of each line: field 3 is the
 //! device, field 5 the mount point, in which a space, a tab, a newline and a backslash are written

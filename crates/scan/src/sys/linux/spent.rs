@@ -1,4 +1,4 @@
-//! What a thread has spent: its processor time, and how often it waited.
+//! The resources that a thread has used: its processor time, and how often it waited.
 
 use std::mem::MaybeUninit;
 use std::time::Duration;

@@ -26,7 +26,7 @@ use windows_sys::Win32::System::IO::IO_STATUS_BLOCK;
 
 use super::names;
 
-/// Others may do with an entry whatever they like while it is open here.
+/// Other programs may do anything with an entry while it is open here.
 pub(super) const SHARE: u32 = FILE_SHARE_READ | FILE_SHARE_WRITE | FILE_SHARE_DELETE;
 
 /// Opens an entry by its name in an open directory.

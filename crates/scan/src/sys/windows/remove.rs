@@ -1,8 +1,7 @@
 //! Deleting an entry only if it is the one that was shown.
 //!
-//! An entry is opened by its name in an open directory, without following it, and all that is then
-//! asked and done goes by that handle: nothing can take its place between the comparison and the
-//! deletion.
+//! An entry is opened by its name in an open directory, without following it. The comparison and
+//! the deletion both go by that handle, so nothing can take its place between them.
 
 use std::ffi::CStr;
 use std::io;
@@ -15,7 +14,7 @@ use super::handle::{delete, identity, open};
 use super::{Attributes, Directory, Windows};
 use crate::sys::{Kind, Meta};
 
-/// What tells an entry from one that takes its name later.
+/// The identity of an entry, which an entry that takes its name later does not have.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Identity {
     volume: u64,

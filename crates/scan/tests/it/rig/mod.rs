@@ -1,5 +1,5 @@
-//! What the tests of the scan share: a tree with one of everything, a second opinion on it, and a
-//! system that does as it is told.
+//! The common parts of the scan's tests: a tree with one of everything, a second way to count it,
+//! and a system that does as it is told.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::collections::HashSet;
@@ -197,7 +197,7 @@ pub(crate) fn second_opinion(root: &Path) -> Totals {
     totals
 }
 
-/// What a [`Rigged`] system is about to do.
+/// The next action of a [`Rigged`] system.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Deed {
     /// Looking up a path given by the user, which is the name here.
@@ -209,8 +209,9 @@ pub(crate) enum Deed {
     Read,
 }
 
-/// Asked before each deed on a name; an error is given in the deed's stead. The directory's handle
-/// has no name when it is read, so that deed comes with the name it was opened by.
+/// Asked before each action on a name; an error takes the action's place. The directory's handle
+/// has no name when it is read, so that action comes with the name by which the directory was
+/// opened.
 pub(crate) type Hook<'h> = dyn Fn(Deed, &CStr) -> Option<io::Error> + Sync + 'h;
 
 /// A real system with a hook before everything it does.
@@ -222,9 +223,9 @@ pub(crate) struct Rigged<'h, S> {
     pub(crate) mounts: Vec<(PathBuf, PathBuf)>,
     /// Whether directories name no types of entries, as on some file systems.
     pub(crate) typeless: bool,
-    /// Where each file lies, if that is to be told.
+    /// The place of each file, if it is to be told.
     pub(crate) extents: Option<&'h [DiskExtent]>,
-    /// What the calling thread has spent, if that is to be told.
+    /// The time that the calling thread has spent, if it is to be told.
     pub(crate) spent: Option<&'h (dyn Fn() -> Spent + Sync)>,
 }
 

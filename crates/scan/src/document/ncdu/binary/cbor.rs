@@ -31,7 +31,7 @@ pub(super) const TRUE: u64 = 21;
 const INDEFINITE: u8 = 0x1f;
 pub(super) const BREAK: u8 = 0xff;
 pub(super) const BEGIN_MAP: u8 = 0xbf;
-/// Values may lie in each other so deep. ncdu nests none in an item's map.
+/// The deepest nesting of values. ncdu nests none in an item's map.
 const DEEPEST: usize = 1000;
 
 /// Appends a value's head.

@@ -1,25 +1,28 @@
-//! ncdu's binary export (<https://dev.yorhel.nl/ncdu/binfmt>, since ncdu 2.6): entries in compressed blocks that refer to each other, so
-//! that a reader may begin anywhere.
+//! ncdu's binary export (<https://dev.yorhel.nl/ncdu/binfmt>, since ncdu 2.6): entries in
+//! compressed blocks that refer to each other, so that a reader may begin anywhere.
 //!
 //! ```text
 //! BF 6E 63 64 75 45 58 31     \xbfncduEX1
-//! blocks                      a head, contents, and the head again. The head is 4 bytes, big-endian: the type in the highest four
-//!                             bits, and the length of the block with both heads
-//!   type 0, data              the block's number (4 bytes, big-endian), and one zstd frame, which holds items
-//!   type 1, index             at the end: for each number 8 bytes, big-endian, the block's place in the file in the upper 40 bits and
-//!                             its length in the lower 24; then a reference to the item of the root
+//! blocks                      a head, contents, and the head again. The head is 4 bytes,
+//!                             big-endian: the type in the highest four bits, and the length of the
+//!                             block with both heads
+//!   type 0, data              the block's number (4 bytes, big-endian), and one zstd frame, which
+//!                             holds items
+//!   type 1, index             at the end: for each number 8 bytes, big-endian, the block's place
+//!                             in the file in the upper 40 bits and its length in the lower 24;
+//!                             then a reference to the item of the root
 //! ```
 //!
 //! An item is a CBOR map from the numbers in [`key`] to values. A reference is the number of a
-//! block times 2^24 and the item's place in the uncompressed block; a negative one counts back from
-//! the item that holds it. A directory refers to its last entry, and each entry to the one before
-//! it. So entries are written before the directory that they are in, and the root comes last. The
-//! entries of one directory are written side by side, after all that lies deeper, so that a reader
-//! who lists it needs few blocks.
+//! block times 2^24 and the item's place in the uncompressed block; a negative reference counts
+//! back from the item that holds it. A directory refers to its last entry, and each entry to the
+//! one before it. So entries are written before the directory that they are in, and the root comes
+//! last. The entries of one directory are written side by side, after all that lies deeper, so that
+//! a reader that lists the directory needs few blocks.
 //!
-//! What is written and read of an entry is what [ncdu's JSON](super) has, with these differences:
-//! the device is that of the directory; an entry that could not be read has a name and nothing
-//! else; and a directory has the sums of what is in it, which [`read`] leaves out.
+//! An entry is written and read as in [ncdu's JSON](super), with three differences. The device is
+//! that of the directory. An entry that could not be read has a name and nothing else. A directory
+//! has the sums of what is in it, which [`read`] leaves out.
 
 mod cbor;
 mod read;
@@ -35,7 +38,7 @@ const DATA: u32 = 0;
 const INDEX: u32 = 1;
 /// The bits of a block's head that are its length.
 const LENGTH: u32 = (1 << 28) - 1;
-/// A block's length in the index, and a place in an uncompressed block, have so many bits.
+/// The bits of a block's length in the index, and of a place in an uncompressed block.
 const PLACE: u32 = 24;
 /// Both heads of a block.
 const HEADS: usize = 8;
@@ -199,7 +202,8 @@ mod tests {
         frame
     }
 
-    /// Two blocks that are not held together, whose items refer to each other.
+    /// Two blocks of which one is dropped when the other is read, and whose items refer to each
+    /// other.
     #[test]
     fn blocks_are_not_decompressed_again_and_again_for_one_list() {
         // A file whose previous entry lies at the begin of a block, and the root's.
@@ -297,15 +301,15 @@ mod tests {
         assert_eq!(stored.rows(&[b"/r", b"7"], Measure::Disk).expect("sound").len(), 10);
         assert_eq!(stored.rows(&[b"/r", b"7", b"3"], Measure::Disk).expect("sound").len(), 200);
         assert!(opened * 8 < whole && count.get() * 5 < whole, "{opened} and {count:?} of {whole}");
-        // What was read is not read again.
+        // A block that was read is not read again.
         let before = count.get();
         stored.rows(&[b"/r", b"7"], Measure::Apparent).expect("sound");
         assert!(!stored.knows(&[b"/r", b"7", b"none"]).expect("sound"));
         assert_eq!(count.get(), before);
     }
 
-    /// As ncdu writes it: each directory of the root lies behind what is in it, so that the list
-    /// of the root is all over the file.
+    /// As ncdu writes it: each directory of the root lies after its entries, so the root's list is
+    /// spread over the whole file.
     #[test]
     fn to_go_to_a_directory_that_was_listed_the_list_is_not_read_again() {
         let frames: Vec<Vec<u8>> = (0..10)
@@ -440,7 +444,7 @@ mod tests {
             let error = stored.rows(&way[..depth], Measure::Disk).expect_err("a circle");
             assert!(error.to_string().contains("in a circle"), "{error}");
         }
-        // What came before is there still.
+        // The earlier entries are there still.
         assert!(stored.knows(&way[..3]).expect("sound"));
     }
 
@@ -495,7 +499,7 @@ mod tests {
         assert!(matches!(error, ImportError::Memory(20_000)), "{error}");
     }
 
-    /// Bytes that change are refused or change what it says, and nothing panics.
+    /// Changed bytes are refused, or change the result; nothing panics.
     #[test]
     fn an_export_that_was_changed_is_read_or_refused() {
         let export = b"[1,2,{},[{\"name\":\"/r\",\"asize\":1,\"dev\":7},{\"name\":\"a\",\"asize\":300},

@@ -1,4 +1,4 @@
-//! Reading it: all of it, or block by block, as entries are asked for.
+//! Reading an export.
 
 use std::collections::{HashSet, VecDeque};
 use std::io::{BufRead, Cursor, Read, Seek, SeekFrom};
@@ -37,7 +37,7 @@ pub(in crate::document) fn read(document: impl BufRead, memory: u64) -> Result<S
     // For each directory that has begun: the entry to be read next, and its device.
     let mut open: Vec<(Option<u64>, u64)> = Vec::new();
     let mut next = Some((root, 0));
-    // Items that share no byte with another have no more of them than there are.
+    // Items that do not overlap have together at most the bytes that were decompressed.
     let mut taken = 0;
     while let Some((place, device)) = next {
         let (item, decompressed) = blocks.item(place)?;
@@ -94,7 +94,7 @@ fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?))
 }
 
-/// What an export is read from.
+/// The source of an export.
 pub(crate) trait Source: Read + Seek {}
 
 impl<S: Read + Seek> Source for S {}
@@ -123,7 +123,7 @@ struct Block {
     contents: Option<Vec<u8>>,
 }
 
-/// What there is of a directory.
+/// The part of a directory that is read.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Directory {
     /// A reference to its last entry.
@@ -144,8 +144,8 @@ pub(crate) struct Entry<'b> {
 }
 
 impl Blocks {
-    /// The blocks of a file, of whose contents so many bytes are kept, and a reference to the
-    /// root's item.
+    /// The blocks of a file, of whose contents `most` bytes are kept, and a reference to the root's
+    /// item.
     fn new(
         mut from: Box<dyn Source>,
         memory: u64,
@@ -261,7 +261,7 @@ impl Blocks {
         item.entry(root, 0).map_err(|what| damaged(end, what))
     }
 
-    /// Tells of each entry of a directory, the last one first, until `each` has had enough.
+    /// Calls `each` for each entry of a directory, the last one first, until `each` breaks.
     pub(crate) fn each(
         &mut self,
         directory: Directory,
@@ -270,7 +270,7 @@ impl Blocks {
         let end = self.length;
         let mut next = directory.last;
         let most = self.decompressed + FREE + TIMES * end;
-        // Of the blocks that it came to, how many bytes they have; and of the items.
+        // The blocks that it came to, their bytes, and the bytes of the items.
         let (mut met, mut there, mut taken) = (HashSet::new(), 0, 0);
         while let Some(place) = next {
             let (item, decompressed) = self.item(place)?;
@@ -315,13 +315,13 @@ impl Blocks {
     }
 }
 
-/// What a block's contents count, so that few small ones are held, too: they are looked through
-/// each time that one is asked for.
+/// The cost of a block's contents. It limits the number of small blocks that are held, too: all
+/// held blocks are looked through for each block that is asked for.
 fn charge(contents: &[u8]) -> u64 {
     contents.len().max(64 << 10) as u64
 }
 
-/// What is said of an item that lies in itself.
+/// The error for an item that lies in itself.
 pub(crate) fn circle() -> ImportError {
     damaged(0, CIRCLE)
 }
@@ -352,7 +352,7 @@ fn decompress(block: &[u8], at: u64, number: usize) -> Result<Vec<u8>, ImportErr
     if size > LARGEST as u64 {
         return Err(wrong(&"it is too large"));
     }
-    // No more before it is there than an ordinary block has.
+    // Not more at first than an ordinary block has.
     contents.reserve(size.min(ORDINARY) as usize);
     // One block of the frame after the other, so that no more is made than fits.
     while !decoder.is_finished() && contents.len() <= LARGEST {
@@ -370,7 +370,7 @@ fn decompress(block: &[u8], at: u64, number: usize) -> Result<Vec<u8>, ImportErr
     Ok(contents)
 }
 
-/// How much contents ncdu puts into a block, or less.
+/// The most contents that ncdu puts into a block.
 const ORDINARY: u64 = 2 << 20;
 
 /// What an item says.

@@ -1,4 +1,4 @@
-//! Writing it.
+//! Writing an export.
 
 use std::collections::HashMap;
 use std::io::{self, Write};
@@ -60,7 +60,7 @@ fn write_to(scan: &Scan, out: &mut dyn Write) -> io::Result<()> {
 
 /// A directory whose entries are being written.
 struct Level<'s> {
-    /// None of what holds several given paths, or one that is no directory.
+    /// None for the row above several given paths, or above a given path that is a file.
     node: Option<Node<'s>>,
     /// Its entries, and which of them is looked at next.
     inside: Vec<Node<'s>>,
@@ -102,11 +102,12 @@ struct Several {
 }
 
 impl<'s> Level<'s> {
-    /// A directory in one that lies on `device`.
+    /// A directory within a directory on `device`.
     fn of(directory: Node<'s>, device: u64) -> Level<'s> {
         let mut inside = Extent::default().inside(&directory);
         inside.sort_unstable_by_key(Node::name);
-        // Only entries with several names tell their device, and those of a directory lie on one.
+        // Only files with several names tell their device; all files of a directory have one
+        // device.
         let own = inside.iter().find_map(|node| Some(node.link()?.device));
         Level::new(Some(directory), inside, own.unwrap_or(device))
     }
@@ -128,9 +129,9 @@ impl<'s> Level<'s> {
         }
     }
 
-    /// What is written of it, and the files in it that have several names.
+    /// The values that are written of it, and the files in it that have several names.
     fn end(self) -> (Ended<'s>, HashMap<(u64, u64), Several>) {
-        // Of a file with several names every directory counts the bytes once that has one of them
+        // A directory counts the bytes of a file with several names once if any of the names lies
         // below it.
         let (all_apparent, all_disk) = self.sums(|_| true);
         let all = (self.apparent.saturating_add(all_apparent), self.disk.saturating_add(all_disk));
@@ -139,7 +140,7 @@ impl<'s> Level<'s> {
         (Ended { node, device, last, all, shared, items, unread }, links)
     }
 
-    /// Adds what a directory in it has.
+    /// Adds the sums of a directory in it.
     fn take(&mut self, below: Level<'s>) {
         self.apparent = self.apparent.saturating_add(below.apparent);
         self.disk = self.disk.saturating_add(below.disk);
@@ -253,7 +254,7 @@ impl Blocks<'_> {
         }
     }
 
-    /// A reference to another item, from one that begins `here`.
+    /// Writes a reference to another item into the item that begins `here`.
     fn reference(&mut self, key: u64, here: u64, to: Option<u64>) {
         let Some(to) = to else { return };
         // Within a block it counts back: that is shorter, and alike for many items, so that it
@@ -313,8 +314,8 @@ impl Blocks<'_> {
         Ok(here)
     }
 
-    /// Writes a directory whose entries have been written. `above`: the device of the one that it
-    /// is in; the root is in none.
+    /// Writes a directory whose entries have been written. `above`: the device of the directory
+    /// that it is in; the root is in none.
     fn directory(
         &mut self,
         level: &Ended<'_>,
@@ -366,9 +367,8 @@ impl Blocks<'_> {
 
 /// A zstd frame (RFC 8878, 3.1.1) with these contents and their length in its head, without which
 /// ncdu refuses it.
-///
-/// The crate writes no length. So what it has written gets one: the descriptor at byte 4 says that
-/// four bytes of length come after it and the window's size.
+/// The crate writes no length, so the length is put into its frame: the descriptor at byte 4 says
+/// that four bytes of length follow the descriptor and the window's size.
 pub(super) fn frame(contents: &[u8]) -> Vec<u8> {
     const DESCRIPTOR: usize = 4;
     /// After the descriptor and the window's size.
