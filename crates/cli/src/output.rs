@@ -31,13 +31,13 @@ pub(crate) fn shown(path: &Path) -> Cow<'_, str> {
     escape(path.as_os_str().as_encoded_bytes())
 }
 
-/// Says on stderr what is amiss. Where stderr is closed there is nobody to tell.
+/// Reports a problem on stderr. If stderr is closed, nothing is reported.
 pub(crate) fn complain(verb: &str, text: &str) {
     let _ = writeln!(io::stderr().lock(), "poach {verb}: {}", plain(text));
 }
 
-/// A text as a terminal may show it: what moves the cursor or turns writing around is escaped, but
-/// the end of a line.
+/// A text as a terminal may show it: characters that move the cursor or turn writing around are
+/// escaped, except the end of a line.
 fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
@@ -92,7 +92,7 @@ impl<'a> Target<'a> {
                 let mut stdout = BufWriter::with_capacity(1 << 16, io::stdout().lock());
                 match write(&mut stdout).and_then(|()| stdout.flush()) {
                     Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-                        // What is left in the buffer has no reader, either.
+                        // The rest of the buffer has no reader, either.
                         let _ = stdout.into_parts();
                         Ok(())
                     }
@@ -111,8 +111,8 @@ impl<'a> Target<'a> {
     }
 }
 
-/// The file that is being written, which is to go if the program ends before it is complete. Locked
-/// from before such a file is made until its name is here, so that none is ever missed.
+/// The file that is being written, to be removed if the program ends before it is complete. The
+/// lock is held from before such a file is made until its name is here, so that no file is missed.
 static UNFINISHED: Mutex<Option<PathBuf>> = Mutex::new(None);
 
 fn unfinished() -> MutexGuard<'static, Option<PathBuf>> {

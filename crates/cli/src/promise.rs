@@ -1,4 +1,4 @@
-//! What the user promises of this machine.
+//! The bounds of this machine that the user vouches for.
 
 use std::num::NonZeroU64;
 

@@ -1,10 +1,10 @@
-//! Which options were typed, so that one that would do nothing is refused by its name.
+//! The options that were typed: an option that would do nothing is refused by its name.
 
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 
-/// The long names of the options on the command line, of the verb and of its own verb. What a file
-/// or the environment gives is not among them.
+/// The long names of the options on the command line, of the verb and of its own verb. Options from
+/// a file or the environment are not among them.
 #[derive(Debug, Default)]
 pub(crate) struct Typed(Vec<String>);
 
@@ -24,12 +24,12 @@ impl Typed {
         Typed(typed)
     }
 
-    /// One that is among some.
+    /// The first typed option that is among `names`.
     pub(crate) fn among(&self, names: &[&str]) -> Option<&str> {
         self.0.iter().map(String::as_str).find(|name| names.contains(name))
     }
 
-    /// One that is not among some.
+    /// The first typed option that is not among `names`.
     pub(crate) fn other_than(&self, names: &[&str]) -> Option<&str> {
         self.0.iter().map(String::as_str).find(|name| !names.contains(name))
     }

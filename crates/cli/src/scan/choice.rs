@@ -134,7 +134,7 @@ enum KindName {
     Other,
 }
 
-/// A time: so long ago, or in seconds since 1970.
+/// A time: an age, or seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum When {
     Ago(Duration),
@@ -156,7 +156,7 @@ fn when(text: &str) -> Result<When, String> {
         .map_err(|_| "give an age, such as 3d, or a date, such as 2026-01-31".to_owned())
 }
 
-/// A number of bytes, or of what the letter after it says.
+/// A number of bytes, or of the unit that its letter names.
 pub(super) fn size(text: &str) -> Result<u64, String> {
     let text = text.strip_suffix("iB").or_else(|| text.strip_suffix('B')).unwrap_or(text);
     let (digits, shift) = match text.char_indices().last() {
@@ -257,7 +257,7 @@ impl Choosing {
         Ok((leaves_out || choice.selects()).then(|| Arc::new(choice)))
     }
 
-    /// Tells what the user has typed from defaults.
+    /// Distinguishes typed options from defaults.
     pub(super) fn tell_defaults(&mut self, typed: &Choosing) {
         self.defaults = Defaults {
             exclude: self.exclude.len() - typed.exclude.len(),
@@ -268,8 +268,8 @@ impl Choosing {
         };
     }
 
-    /// Says which patterns have matched nothing in a scan that is over. A default is no demand, and
-    /// nothing is said of it.
+    /// Reports the patterns that have matched nothing in a scan that is over. Default patterns are
+    /// not reported.
     pub(super) fn complain_of_unmatched(&self, choice: &Choice) {
         let of = &self.defaults;
         let lists = self.exclude_from[..of.exclude_from].iter();

@@ -60,7 +60,8 @@ impl Config {
             check(command, &line[..own], given)?;
         }
         let mut chosen: Vec<OsString> = line[own..].to_vec();
-        // From the last word to the first, so that what contradicts a later one is known.
+        // From the last word to the first, so that later options are known when an earlier one is
+        // read.
         for Given { words, .. } in given.into_iter().rev() {
             let with: Vec<OsString> = words.into_iter().chain(chosen.iter().cloned()).collect();
             let whole = line[..own].iter().chain(&with);
@@ -139,7 +140,7 @@ fn check(command: &Command, verb: &[OsString], given: &Given) -> Result<()> {
     Ok(())
 }
 
-/// What is amiss, in a sentence.
+/// The error, in a sentence.
 fn reason(error: &Error) -> String {
     if matches!(error.kind(), ErrorKind::DisplayHelp | ErrorKind::DisplayVersion) {
         return "help can be requested on the command line only".to_owned();

@@ -58,8 +58,8 @@ enum Print {
     Text,
     /// One JSON document.
     Json,
-    /// One JSON object per line, each with a whole path: the length of nested directories grows with
-    /// the square of their depth.
+    /// One JSON object per line, each with a whole path: the length of nested directories grows
+    /// with the square of their depth.
     Ndjson,
     /// A table for spreadsheets, each line with a whole path, as NDJSON.
     Csv,
@@ -114,7 +114,7 @@ impl Documents {
             || matches!(format, Some(Format::Ncdu | Format::NcduBinary | Format::Snapshot))
     }
 
-    /// What is to be compared with what.
+    /// The two sides to compare.
     pub(super) fn diff(&self) -> Option<[&Path; 2]> {
         match self.diff.as_deref() {
             Some([old, new]) => Some([old, new]),
@@ -127,7 +127,7 @@ impl Documents {
         Target::of(&self.output)
     }
 
-    /// What makes no sense together, in a sentence.
+    /// Flags that contradict each other, in a sentence.
     pub(super) fn nonsense(&self, stats: bool) -> Option<&'static str> {
         if self.diff.is_some() && !matches!(self.format(), None | Some(Format::Json)) {
             return Some("--diff: its output is text or JSON; it has no other --format");
@@ -141,7 +141,8 @@ impl Documents {
                 "--snapshot: it is a binary file and cannot be written to a terminal; give a FILE",
             );
         }
-        // ncdu has a name's bytes as they are, also those that a terminal would obey.
+        // An export for ncdu has the bytes of names unescaped, also bytes that a terminal would
+        // obey.
         match self.format().filter(|_| self.target().is_terminal())? {
             Format::Snapshot => Some(
                 "--format snapshot: it is a binary file and cannot be written to a terminal; give --output FILE",
@@ -156,7 +157,7 @@ impl Documents {
         }
     }
 
-    /// Whether a part of what was to be written leaves a file as it is.
+    /// Whether a part of a scan leaves an existing file as it is.
     pub(super) fn keeps(&self, target: Target<'_>) -> bool {
         !self.partial && target.replaces()
     }
@@ -179,7 +180,7 @@ impl Documents {
     pub(super) fn write(&self, scan: &Scan, extent: &Extent) -> Result<()> {
         let document = self.format().is_some() || self.snapshot.is_some() || self.html.is_some();
         if scan.interrupted && document {
-            // Some formats have no place for it.
+            // Some formats cannot record it.
             complain("scan", "interrupted: the document is incomplete");
         }
         let targets = [&self.snapshot, &self.html]
@@ -210,11 +211,11 @@ pub(super) fn import(path: &Path, memory: Option<u64>) -> Result<Scan> {
     of(path, read)
 }
 
-/// Opens an export that can be gone through without reading all of it. Nothing, if a document has
-/// to be read whole.
+/// Opens an export that can be browsed without reading all of it. Nothing, if the document has to
+/// be read whole.
 pub(super) fn stored(path: &Path, memory: Option<u64>) -> Result<Option<Stored>> {
     let open = || {
-        // A pipe can be opened once: what has been written to it is lost then.
+        // A pipe can be opened only once: the data written to it would be lost.
         if !std::fs::metadata(path)?.is_file() {
             return Ok(None);
         }
@@ -223,7 +224,7 @@ pub(super) fn stored(path: &Path, memory: Option<u64>) -> Result<Option<Stored>>
     if path == Path::new("-") { Ok(None) } else { of(path, open()) }
 }
 
-/// What was read of a document, or why not with its path.
+/// The scan that was read from a document, or an error that names its path.
 fn of<T>(path: &Path, read: Result<T, ImportError>) -> Result<T> {
     read.map_err(|error| anyhow::anyhow!("{}", escape(error.to_string().as_bytes())))
         .with_context(|| escape(path.as_os_str().as_encoded_bytes()).into_owned())

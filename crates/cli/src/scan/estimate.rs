@@ -41,7 +41,7 @@ mod tests {
         assert_eq!(estimate(&[]), None);
         assert_eq!(estimate(&["src".into()]), None);
         assert_eq!(estimate(&["/".into(), "src".into()]), None);
-        // What a file system says of itself differs: it may count none.
+        // File systems differ in what they report: some count no files.
         let once = estimate(&["/".into()]);
         let twice = estimate(&["/".into(), "/".into()]);
         assert_eq!(once.is_some(), twice.is_some());

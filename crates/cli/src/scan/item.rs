@@ -35,15 +35,15 @@ pub(super) struct Item {
     pub(super) identity: Identity,
     /// When its attributes were last changed, where that is known; nothing of a directory.
     pub(super) changed: Option<(i64, i64)>,
-    /// Whether it is a file with several names: when one of them goes, all are changed.
+    /// Whether it is a file with several names: deleting one name changes all of them.
     pub(super) is_several: bool,
     /// Of a directory, what is in it.
     pub(super) inside: Option<Vec<Item>>,
 }
 
 impl Item {
-    /// Whether this is what was seen, and what was listed. Of a file with several names its
-    /// attributes may have changed.
+    /// Whether this is the listed entry, unchanged. The attributes of a file with several names may
+    /// have changed.
     #[cfg(unix)]
     pub(super) fn is(&self, seen: &Seen) -> bool {
         seen.identity == self.identity && (self.is_several || seen.changed == self.changed)
@@ -59,7 +59,7 @@ impl Item {
         count
     }
 
-    /// Whether a name is this entry's still.
+    /// Whether a name still stands for this entry.
     #[cfg(target_os = "linux")]
     pub(super) fn is_at(&self, within: &Handle, name: &CString) -> io::Result<()> {
         if see(within, name)?.identity == self.identity { Ok(()) } else { Err(changed(&self.name)) }
@@ -88,7 +88,7 @@ impl Parent {
         &self.names
     }
 
-    /// Opens it, if it is the one that it was.
+    /// Opens it, if it is the same directory as before.
     pub(super) fn open(&self) -> io::Result<Handle> {
         let handle = at_end(&self.root, &self.names)?;
         if identity_of(&handle)? == self.identity {
@@ -105,14 +105,14 @@ fn at_end(root: &Path, names: &[Vec<u8>]) -> io::Result<Handle> {
     below.try_fold(root, |within, name| open_in(&within, &CString::new(&name[..])?))
 }
 
-/// Opens a directory, if it is the one that was meant.
+/// Opens a directory, if it is the expected one.
 pub(super) fn open(within: &Handle, name: &CString, expected: Identity) -> io::Result<Handle> {
     let directory = open_in(within, name)?;
     if identity_of(&directory)? == expected { Ok(directory) } else { Err(changed(name)) }
 }
 
-/// How many of the bytes of a file on disk stay when it goes, as other files have them, too: as far
-/// as that is known. `bytes`: how many there are.
+/// How many of a file's bytes on disk stay when it is deleted, because other files share them, as
+/// far as that is known. `bytes`: all of its bytes on disk.
 pub(super) fn shared_bytes(within: &Handle, name: &CString, bytes: u64) -> u64 {
     if bytes == 0 || !can_share(within) {
         return 0;

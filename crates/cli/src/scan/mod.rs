@@ -1,4 +1,4 @@
-//! `poach scan`: what takes the room, and how much of it there is.
+//! `poach scan`: measures disk usage.
 //!
 //! The main thread scans; one thread shows progress, on a terminal only; the handler of Ctrl-C asks
 //! the scan to end with what it has, and a second Ctrl-C ends the program where it stands.
@@ -125,7 +125,7 @@ fn scan_and_show(
     })
 }
 
-/// Lets the user go through a scan. Returns the exit code.
+/// Lets the user browse a scan. Returns the exit code.
 fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options) -> Result<u8> {
     let document = arguments.document.import.as_ref();
     let import = |path: &PathBuf| {
@@ -141,7 +141,7 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     let (measure, order) = (arguments.measure(), arguments.view.order());
     let look = look(arguments, arguments.document.target());
     let paths = document.is_none().then_some(paths);
-    // A tab of the browser can be gone through, so it may be longer than a report that is printed.
+    // A tab of the browser can be scrolled, so it may be longer than a printed report.
     let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
     let (read_only, prints) = (arguments.read_only, arguments.print_chosen);
     let document = document.map(|path| (&**path, arguments.memory));
@@ -263,7 +263,7 @@ fn survey(
     Ok(made.map(|made| code_of(&scan, &made)))
 }
 
-/// Whether all that was to be read and compared was. What was not compared is complained of.
+/// Whether everything was read and compared. Files that were not compared are reported.
 fn code_of(scan: &Scan, made: &Made) -> u8 {
     complain_of(&made.errors);
     if made.interrupted && !scan.interrupted {
@@ -272,14 +272,14 @@ fn code_of(scan: &Scan, made: &Made) -> u8 {
     code(&[scan]).max(if made.errors.is_empty() && !made.interrupted { 0 } else { AMISS })
 }
 
-/// Whether all that was to be read was read.
+/// Whether everything was read.
 fn code(scans: &[&Scan]) -> u8 {
     let well = scans.iter().all(|scan| scan.errors.is_empty() && !scan.interrupted);
     if well { 0 } else { AMISS }
 }
 
-/// Compares two sides, each of them a directory or a document, and shows what differs. Returns the
-/// exit code.
+/// Compares two sides, each a directory or a document, and shows the differences. Returns the exit
+/// code.
 fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options) -> Result<u8> {
     // A side that is a link to a directory is that directory, as `is_dir` says.
     let options = Options { keep_files: true, follow_paths: true, ..options };
@@ -308,10 +308,10 @@ fn compare(arguments: &Arguments, run: &Run, sides: [&Path; 2], options: Options
     Ok(code(&[&old, &new]))
 }
 
-/// What the handler of Ctrl-C sees of a run.
+/// The part of a run that the handler of Ctrl-C sees.
 struct Run {
     control: Control,
-    /// Set while nothing scans: what reads or writes a document may block for as long as its other
+    /// Set while nothing scans: reading or writing a document may block for as long as the other
     /// end likes.
     ends: AtomicBool,
     /// Set while files are changed, one after another: none is cut short.
@@ -340,12 +340,12 @@ impl Run {
         Ok(run)
     }
 
-    /// Scans, with a hand of the user's on it. The inner error is the scan's own.
+    /// Scans, under the user's control. The inner error is the scan's own.
     fn scan(&self, paths: &[PathBuf], options: &Options) -> Result<Result<Scan, Error>> {
         self.during(paths, |control| poach_scan::scan(paths, options, control))
     }
 
-    /// Scans in some way, with a hand of the user's on it.
+    /// Runs a scan under the user's control.
     fn during<T>(
         &self,
         paths: &[PathBuf],
@@ -358,7 +358,7 @@ impl Run {
         outcome
     }
 
-    /// Changes files: Ctrl-C, however often, only asks to end after the one in hand.
+    /// Changes files: Ctrl-C, however often it is pressed, ends the run after the current file.
     fn guarded<T>(&self, act: impl FnOnce(&Control) -> T) -> T {
         // Relaxed: as in the handler.
         self.changes.store(true, Ordering::Relaxed);
@@ -367,7 +367,7 @@ impl Run {
         outcome
     }
 
-    /// Does something that has no part to show, so that one Ctrl-C ends it.
+    /// Runs work that has no partial result to show, so that one Ctrl-C ends it.
     fn uninterrupted<T>(&self, act: impl FnOnce() -> T) -> T {
         // Relaxed: as in the handler.
         let before = self.ends.swap(true, Ordering::Relaxed);
@@ -377,17 +377,17 @@ impl Run {
     }
 }
 
-/// Patterns that have matched nothing to stderr.
+/// Reports patterns that have matched nothing on stderr.
 fn complain_of_unmatched(arguments: &Arguments, scans: &[&Scan]) {
-    // What was imported was not asked, and a part says nothing of the rest.
+    // An import does not apply the patterns, and a part of a scan says nothing of the rest.
     let choices: Vec<_> = scans.iter().filter_map(|scan| scan.options.choice.as_ref()).collect();
     if let (Some(choice), false) = (choices.first(), scans.iter().any(|scan| scan.interrupted)) {
         arguments.choosing.complain_of_unmatched(choice);
     }
 }
 
-/// Failures to stderr: where there are many, the first few of each reason, and how many more there
-/// are.
+/// Reports failures on stderr: if there are many, the first few of each reason, and the number of
+/// the others.
 fn complain_of(errors: &[Failure]) {
     const MANY: usize = 20;
     const FEW: u64 = 3;
@@ -428,7 +428,7 @@ fn is_nothing(scan: &Scan) -> bool {
     scan.tree.roots().next().is_none() && !scan.errors.is_empty()
 }
 
-/// How the text looks where it goes.
+/// The look of the text for its destination.
 fn look(arguments: &Arguments, target: Target<'_>) -> Look {
     let stdout = io::stdout();
     let colour = target == Target::Stdout

@@ -36,15 +36,15 @@ impl<'s> Roots<'s> {
         Roots { scan, places }
     }
 
-    /// The names that a path of the scan is made of, if it is there.
+    /// The names of a path of the scan, if it is there.
     pub(super) fn names_of(&self, path: &[u8]) -> Option<Names> {
         let mut splits = self.splits(path).map(|(_, names)| names);
         splits.find(|names| self.scan.tree.find(names).is_some())
     }
 
-    /// The names that a path below one of the scan's is made of, whether it is there or not, and
-    /// where that one stands among them. Where one given path lies below another, the lower counts:
-    /// what is below it is no entry of the upper.
+    /// The names of a path below a given path, whether it is there or not, and the number of that
+    /// given path. Where one given path lies below another, the lower counts: entries below it are
+    /// no entries of the upper.
     pub(super) fn split(&self, path: &[u8]) -> Option<(usize, Names)> {
         self.splits(path).next()
     }
@@ -52,7 +52,7 @@ impl<'s> Roots<'s> {
     /// The lowest given path first.
     fn splits(&self, path: &[u8]) -> impl Iterator<Item = (usize, Names)> {
         let separator = std::path::MAIN_SEPARATOR as u8;
-        // What ends before a separator, or with it.
+        // The part that ends before a separator, or with it.
         let ends = (0..path.len()).rev().filter(move |&at| path[at] == separator);
         let ends = std::iter::once(path.len()).chain(ends.flat_map(|at| [at + 1, at]));
         let mut last = usize::MAX;
@@ -72,8 +72,8 @@ pub(super) fn names_of(scan: &Scan, path: &[u8]) -> Option<Names> {
     Roots::of(scan).names_of(path)
 }
 
-/// An error of the system's, which says nothing of names, with the names that it is about, as they
-/// are: messages are escaped when they are shown.
+/// An error of the system, which names no file, with the names that it is about, unescaped:
+/// messages are escaped when they are shown.
 pub(super) fn of(names: &[Vec<u8>], error: io::Error) -> io::Error {
     if error.raw_os_error().is_none() {
         return error;

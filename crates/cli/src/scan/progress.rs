@@ -22,7 +22,7 @@ const EVERY: Duration = Duration::from_millis(100);
 /// Clears the line that the cursor is on.
 const CLEAR: &str = "\r\x1b[2K";
 
-/// Whether the line is shown. Held while it is written, and while something else is.
+/// Whether the line is shown. Held while the line, or other output, is written.
 static SHOWN: Mutex<bool> = Mutex::new(false);
 
 /// Does something while the line is shown, if stderr is a terminal.
@@ -52,7 +52,7 @@ pub(super) fn shown_during<T>(
     })
 }
 
-/// Writes something else to the terminal: the line is cleared before, and comes again after it.
+/// Writes other output to the terminal: the line is cleared before, and shown again after it.
 pub(super) fn aside<T>(write: impl FnOnce() -> T) -> T {
     let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
     if std::mem::take(&mut *shown) {
@@ -66,7 +66,7 @@ fn follow(control: &Control, paths: &[PathBuf], ended: &mpsc::Receiver<()>) {
     let began = Instant::now();
     let mut terminal = anstream::stderr();
     let mut expected = None;
-    // Asked for now, so that there is one when the line is first shown.
+    // The path is asked for now, so that there is one when the line is first shown.
     let _ = control.path();
     for turn in 0.. {
         if !matches!(ended.recv_timeout(EVERY), Err(RecvTimeoutError::Timeout)) {
@@ -75,7 +75,7 @@ fn follow(control: &Control, paths: &[PathBuf], ended: &mpsc::Receiver<()>) {
         let expected = *expected.get_or_insert_with(|| estimate(paths));
         let width = terminal_size::terminal_size_of(io::stderr());
         let width = width.map_or(80, |(width, _)| usize::from(width.0));
-        // One column is left free: a terminal that has written its last one may begin a new line.
+        // One column is left free: after the last column a terminal may begin a new line.
         let line = line(control, began.elapsed(), turn, expected, width.saturating_sub(1));
         let mut shown = SHOWN.lock().unwrap_or_else(PoisonError::into_inner);
         // A terminal that is gone shows nothing.

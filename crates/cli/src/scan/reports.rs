@@ -53,7 +53,7 @@ fn has_paths(report: Report) -> bool {
     )
 }
 
-/// Writes the paths of what is told, each ended by a NUL.
+/// Writes the paths of the reports, each ended by a NUL.
 pub(super) fn print0(told: Told<'_>, out: &mut impl Write) -> io::Result<()> {
     let mut write = |path: &[u8]| out.write_all(path).and_then(|()| out.write_all(b"\0"));
     match told {
@@ -74,7 +74,7 @@ pub(super) fn print0(told: Told<'_>, out: &mut impl Write) -> io::Result<()> {
     }
 }
 
-/// An age: a number of seconds, or of what the letter after it says.
+/// An age: a number of seconds, or of the unit that its letter names.
 pub(super) fn age(text: &str) -> Result<Duration, String> {
     let (digits, unit) = match text.char_indices().last() {
         Some((at, letter)) if !letter.is_ascii_digit() => (&text[..at], letter),

@@ -16,7 +16,7 @@ use crate::rig;
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 
-/// How long anything may take at most: it is only there so that a test that fails has an end.
+/// The most time that anything may take; it only ends a test that fails.
 const LONG: Duration = Duration::from_secs(240);
 
 /// A browser on a terminal.
@@ -26,12 +26,12 @@ struct Session {
     out: Receiver<Vec<u8>>,
     /// Everything that was written to the terminal.
     shown: Vec<u8>,
-    /// What the terminal shows.
+    /// The screen of the terminal.
     screen: vt100::Parser,
     place: tempfile::TempDir,
 }
 
-/// What a session came to.
+/// The result of a session.
 struct Ended {
     code: Option<i32>,
     shown: String,
@@ -254,7 +254,7 @@ fn several_are_deleted_after_a_list_of_them_and_nothing_else() {
     assert_eq!(session.end().code, Some(0));
 }
 
-/// What a program with few handles can do: entries of more directories than it may have open.
+/// A program with few handles handles entries of more directories than it may have open.
 #[test]
 fn entries_of_many_directories_are_deleted_with_few_handles() {
     const DIRECTORIES: usize = 60;

@@ -1,5 +1,5 @@
-//! `poach scan --dedupe` as a user meets it: what stays, what becomes of the others, what is left
-//! and why.
+//! `poach scan --dedupe` as a user meets it: which files stay, what happens to the others, and
+//! which are left, with the reason.
 #![cfg(target_os = "linux")]
 
 use std::ffi::OsStr;
@@ -111,7 +111,7 @@ fn a_plan_says_what_would_be_done_and_nothing_is() {
         assert!(names[1].ends_with(hostile().as_bytes()) && names[3].is_empty());
     }
     assert_eq!(state(tree.path()), before);
-    // What a file of options says is no order to change anything.
+    // An options file does not order changes.
     let options = tree.path().join("options");
     for line in ["--dedupe delete\n", "--dedupe link --dry-run --print0\n"] {
         fs::write(&options, line).expect("a file");

@@ -1,5 +1,5 @@
-//! No option does nothing in silence: each, in each way of calling a verb, changes what comes out
-//! or is refused by its name. What cannot be seen of an option is listed here.
+//! No option does nothing in silence: in each way of calling a verb, each option changes the output
+//! or is refused by its name. Options whose effect cannot be seen are listed here.
 #![cfg(target_os = "linux")]
 
 use std::fs;
@@ -9,17 +9,17 @@ use std::process::{Command, Stdio};
 
 const POACH: &str = env!("CARGO_BIN_EXE_poach");
 
-/// What a run came to.
+/// The result of a run.
 #[derive(Debug, PartialEq, Eq)]
 struct Came {
     code: Option<i32>,
     out: String,
     said: String,
-    /// What it wrote into files.
+    /// The files that it wrote.
     files: Vec<(PathBuf, String)>,
 }
 
-/// The text without what differs from run to run: how long it took, and when it was.
+/// The text without the parts that differ from run to run: the durations, and the times.
 fn steady(text: &str) -> String {
     let mut steady = String::new();
     for line in text.lines() {
@@ -31,7 +31,7 @@ fn steady(text: &str) -> String {
             }
         }
         if line.contains(" entries/s;") {
-            // Who did it stays.
+            // The threads and the engine stay.
             line = line.split_once("entries/s;").map_or(String::new(), |(_, who)| who.to_owned());
         }
         steady.push_str(line.trim_end());
@@ -60,7 +60,7 @@ fn run(words: &[&str], within: &Path) -> Came {
     Came { code: out.status.code(), out: text(&out.stdout), said: text(&out.stderr), files }
 }
 
-/// What is in a file: of a document that is compressed, what is imported of it.
+/// The content of a file; of a compressed document, the result of importing it.
 fn shown(path: &Path) -> Vec<u8> {
     let words = ["scan", "--no-config", "--all", "--json", "--import"];
     let import = Command::new(POACH).args(words).arg(path).output().expect("it starts");
@@ -204,15 +204,16 @@ const WAYS: &[&[&str]] = &[
 fn is_unseen(option: &str, way: &[&str]) -> bool {
     let has = |word: &str| way.contains(&word);
     match option {
-        // There is one file system, no pseudo one, and no configuration; these blocks are shared by
-        // nobody; how it was done is not in it; a file is replaced by the whole, which it is here.
+        // There is one file system, no pseudo file system, and no configuration. No other file
+        // shares these blocks. The output does not say how many threads or which engine ran. A file
+        // is replaced by the whole, and the output here is whole.
         "one-file-system" | "exclude-pseudo" | "no-config" | "shared" | "threads" | "engine"
         | "partial" => true,
-        // A whole document has the files; so has what is listed already.
+        // A whole document has the files, and so has an output that lists them already.
         "all" => ["ncdu", "ncdu-binary", "snapshot", "html", "--all"].iter().any(|it| has(it)),
-        // What a file says and contradicts the command line is left out.
+        // An option of a file that contradicts the command line is left out.
         "config" => has("--import") || has("one.poach"),
-        // What the links lead to has nothing that these list.
+        // The targets of the links hold nothing that these list.
         "dereference" => has("--report") || has("--dedupe"),
         _ => false,
     }

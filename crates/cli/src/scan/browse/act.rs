@@ -1,6 +1,6 @@
 //! What can be done to the entries that the user marked or chose.
 
-/// What is done to what is marked.
+/// The actions on marked entries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Act {
     Delete,

@@ -1,4 +1,4 @@
-//! What the browser does beside its list: a search of the whole tree, and other programs on its
+//! The browser's work beside its list: a search of the whole tree, and other programs on its
 //! terminal.
 
 use std::path::PathBuf;

@@ -1,4 +1,4 @@
-//! Deleting where names cannot be told apart from what takes their place: it is refused.
+//! Deletion is refused where a name cannot be told apart from an entry that takes its place.
 
 use std::convert::Infallible;
 use std::io;

@@ -1,5 +1,4 @@
-//! What the terminal is to show, as cells, and the writing of those cells that it does not show
-//! yet.
+//! The cells that the terminal is to show, and the writing of the cells that it does not show yet.
 //!
 //! A cell holds what [`clusters`] tells as one. A cluster of two columns or three stands in the
 //! first of its cells; the others are empty. Every cell that is covered or uncovered by such a
@@ -244,8 +243,7 @@ impl Canvas {
                     queue!(to, Print(" ".repeat(cells + 1)), MoveTo(x as u16, y as u16))?;
                 }
                 queue!(to, Print(&cell.text))?;
-                // Where the cursor stands after the last column is no terminal's to agree on,
-                // either.
+                // Terminals do not agree on where the cursor stands after the last column, either.
                 let next = x + 1 < width && cell.is_sure() && cells == 0;
                 place = next.then_some((x + 1, y));
             }

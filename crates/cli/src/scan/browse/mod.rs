@@ -1,9 +1,9 @@
-//! `poach scan -i`: going through a scan on a terminal, while it is made and after.
+//! `poach scan -i`: browsing a scan on a terminal, while it runs and after.
 //!
-//! [`state`] knows where one is and what a key does, [`view`] draws it, [`screen`] has the
-//! terminal, and this module does what the keys ask for outside of the browser. [`walk`] scans on a
-//! thread of its own, and [`poach_scan::listing`] knows what it has found so far, and makes the
-//! rows; [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
+//! [`state`] holds the current directory and the effects of keys, [`view`] draws it, [`screen`] has
+//! the terminal, and this module carries out the actions outside of the browser. [`walk`] scans on
+//! a thread of its own. [`poach_scan::listing`] holds what the walk has found so far, and makes the
+//! rows. [`remove`] deletes, [`trash`] moves and brings back; [`reports`] are tabs.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io::{self, IsTerminal as _};
@@ -58,13 +58,13 @@ use walk::{Walk, What};
 /// How often a signal is looked for.
 const TICK: Duration = Duration::from_millis(100);
 
-/// How often what runs is drawn, and its end looked for.
+/// How often a running walk is drawn, and its end looked for.
 const RUNNING: Duration = Duration::from_millis(50);
 
 /// How many deletions to the trash can be undone: each holds a few handles.
 const MOST_UNDONE: usize = 32;
 
-/// What to browse, and how it looks at first.
+/// The scan to browse, and its first view.
 pub(super) struct Start<'a> {
     /// What is scanned; a document is shown as it is.
     pub(super) paths: Option<&'a [PathBuf]>,
@@ -100,7 +100,7 @@ pub(super) struct Ended {
     pub(super) interrupted: bool,
 }
 
-/// Browses until the user has enough.
+/// Browses until the user ends it.
 ///
 /// # Errors
 ///
@@ -218,7 +218,7 @@ impl<'a> App<'a> {
         self.remake_report(false)
     }
 
-    /// Does what is done outside of the browser.
+    /// Carries out an action outside of the browser.
     fn fulfil(&mut self, wish: Wish) -> Result<()> {
         match wish {
             Wish::Plan(_) | Wish::Undo | Wish::Shell if self.start.read_only => {
@@ -243,7 +243,7 @@ impl<'a> App<'a> {
             }
             Wish::Carry => self.carry_out()?,
             Wish::Undo if self.undo.is_empty() || self.may_change() => self.undo()?,
-            // What may not be done now has been said.
+            // The reason why it may not be done now has been shown.
             Wish::None
             | Wish::Quit
             | Wish::Find
@@ -255,7 +255,7 @@ impl<'a> App<'a> {
         Ok(())
     }
 
-    /// Whether the scan may be changed now; if not, it is said why.
+    /// Whether the scan may be changed now; if not, the reason is shown.
     fn may_change(&mut self) -> bool {
         let why = if self.start.paths.is_none() {
             "this is a document, not a directory"
@@ -268,8 +268,8 @@ impl<'a> App<'a> {
         false
     }
 
-    /// Reads an export to its end that was read as far as it was looked at. Whether all is known;
-    /// if not, it is said why.
+    /// Reads the rest of an export that was read as far as it was shown. Returns whether all is
+    /// known; if not, the reason is shown.
     fn has_all(&mut self) -> Result<bool> {
         let Some((path, memory)) = self.start.document.filter(|_| self.browser.stored.is_some())
         else {
@@ -373,9 +373,8 @@ impl<'a> App<'a> {
         Ok(())
     }
 
-    /// Makes the report of the tab that is shown again, for a scan that has changed. Of equal
-    /// files, where nothing but some entries is gone, those that are left are not compared
-    /// again.
+    /// Makes the report of the shown tab again, for a scan that has changed. If some entries are
+    /// gone and nothing else has changed, the remaining equal files are not compared again.
     fn remake_report(&mut self, only_gone: bool) -> Result<()> {
         let shown = self.browser.tab.checked_sub(1).and_then(|number| Report::ALL.get(number));
         let Some(&report) = shown else { return Ok(()) };
@@ -410,7 +409,7 @@ impl<'a> App<'a> {
         Ok(ask(&mut self.browser, plan, self.start.look))
     }
 
-    /// Does what the answer to the question was yes to.
+    /// Carries out the plan that the user said yes to.
     fn carry_out(&mut self) -> Result<()> {
         let Some(plan) = self.plan.take() else { return Ok(()) };
         let (act, all) = (plan.act, plan.entries());
@@ -487,7 +486,7 @@ fn common(mut a: Names, b: Names) -> Names {
     a
 }
 
-/// Takes out what is gone. The directories that it was in have changed by themselves, too: their
+/// Takes out the entries that are gone. Their directories have changed by themselves, too: their
 /// times and, on some file systems, their sizes.
 fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
     browser.scan.forget_all(went.iter().map(Vec::as_slice))?;
@@ -503,7 +502,8 @@ fn forget(browser: &mut Browser, went: &[Names]) -> Result<(), RenewError> {
     Ok(())
 }
 
-/// The marked entries, with the given paths above them. Each of equal files has a copy that stays.
+/// The marked entries, with the given paths above them. For each of equal files a copy that stays
+/// is named.
 ///
 /// # Errors
 ///
@@ -580,7 +580,7 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
     Some(plan)
 }
 
-/// A number of what is called so if it is one, and so if it is not.
+/// A number and its noun, in the singular or the plural.
 fn number(number: u64, [one, more]: [&str; 2]) -> String {
     format!("{} {}", count(number), if number == 1 { one } else { more })
 }

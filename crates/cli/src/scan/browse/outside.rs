@@ -1,5 +1,4 @@
-//! What other programs do with a path: open it, keep it as what was copied, show what is in it; and
-//! a shell.
+//! Other programs for a path: to open it, to copy it, to show its content; and a shell.
 
 use std::env;
 use std::ffi::OsString;
@@ -15,7 +14,7 @@ use poach_scan::report::escape;
 
 use super::out::Out;
 
-/// What opens a path on this system as the desktop would.
+/// The program that opens a path on this system as the desktop would.
 const OPENER: &str = if cfg!(windows) {
     "explorer"
 } else if cfg!(target_os = "macos") {
@@ -24,7 +23,7 @@ const OPENER: &str = if cfg!(windows) {
     "xdg-open"
 };
 
-/// Opens a path with what the desktop has for it, and does not wait for that.
+/// Opens a path with the desktop's program for it, and does not wait for the program.
 ///
 /// # Errors
 ///
@@ -38,12 +37,11 @@ pub(super) fn open(path: &[u8]) -> io::Result<()> {
     let mut child = command
         .spawn()
         .map_err(|error| io::Error::new(error.kind(), format!("{OPENER}: {error}")))?;
-    // Somebody has to take its exit code.
+    // A thread has to take its exit code.
     thread::Builder::new().name("opened".to_owned()).spawn(move || child.wait()).map(drop)
 }
 
-/// Asks the terminal to keep a path as what was copied (OSC 52), where it may even be another
-/// machine's.
+/// Asks the terminal to copy a path to its clipboard (OSC 52), which may be another machine's.
 ///
 /// # Errors
 ///
@@ -76,8 +74,8 @@ pub(super) fn shell(directory: &Path) -> io::Result<()> {
     run.map_err(|error| named(&shell, &error))
 }
 
-/// Shows what is in a file by the user's pager, or else by `less` or `more`. What there is to say
-/// of it. `read_only`: `less` runs nothing then and writes nothing.
+/// Shows a file in the user's pager, or else in `less` or `more`. Returns a message, if there is
+/// one. `read_only`: `less` runs nothing then and writes nothing.
 ///
 /// # Errors
 ///
@@ -113,7 +111,7 @@ pub(super) fn view(path: &[u8], read_only: bool) -> io::Result<Option<String>> {
 /// Runs a program on the terminal, and waits for its end.
 fn on_terminal(command: &mut Command) -> io::Result<()> {
     if super::out::is_redirected() {
-        // It is to be seen, and not part of what the browser writes.
+        // The user is to see its output, which is no part of what the browser writes.
         command.stdout(File::options().write(true).open("/dev/tty")?);
     }
     command.status().map(drop)

@@ -10,21 +10,21 @@
 //! because a new file may get it, and a time can be set back. A directory that was replaced by a
 //! link or another directory is refused. A directory with new entries stays.
 //!
-//! A file that is deleted because another one is equal to it is compared with that, byte by byte,
-//! right before. On Unix the one that stays is written to its disk (`fsync`) before the first of
-//! the others goes; on a file system that writes nothing it is there already. The file then gets
-//! another name (`.poach-…`) beside its own, the one that stays is looked at again, by its name,
-//! and only then does it go: two mounts may show one file as two.
+//! A file that is deleted because another one is equal to it is compared with that file, byte by
+//! byte, right before. On Unix the kept file is written to its disk (`fsync`) before the first of
+//! the others goes; on a file system that writes nothing it is there already. The file to delete
+//! then gets another name (`.poach-…`) beside its own, and the kept file is looked at again, by its
+//! name. Only then is the file deleted: two mounts may show one file as two.
 //!
 //! On Unix a moment is left, between the last look at a name and its deletion, in which a file can
-//! take another's place: no system call deletes a file by what it is. A directory is held open from
-//! the look on. Windows does delete by a handle, so what was compared is what goes. What is moved
-//! to the trash is looked at once more when it is there, and brought back if it is not what
-//! was meant.
+//! take another's place: no system call deletes a file by its identity. A directory is held open
+//! from the look on. Windows does delete by a handle, so the file that was compared is the file
+//! that goes. An entry that was moved to the trash is looked at once more there, and brought back
+//! if it is not the entry that was meant.
 //!
-//! While a directory is listed one handle is open for each level, so what is deeper than
-//! [`DEEPEST`] is refused before anything goes. A plan holds no handle: a directory is opened again
-//! by the way to it, and is refused if it is another one by then.
+//! While a directory is listed one handle is open for each level, so deeper entries than
+//! [`DEEPEST`] are refused before anything goes. A plan holds no handle: a directory is opened
+//! again by the way to it, and is refused if it is another directory by then.
 
 use std::collections::{HashMap, HashSet, VecDeque};
 use std::ffi::CString;

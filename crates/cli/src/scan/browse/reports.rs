@@ -1,4 +1,4 @@
-//! A report as a tab: its rows, of which those that have a path can be gone to, chosen and deleted.
+//! A report as a tab. The rows that have a path can be gone to, chosen and deleted.
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
@@ -105,7 +105,7 @@ impl Page {
         (titles, rows, lines.chain(self.amiss().map(|line| cut(&line, width))).collect())
     }
 
-    /// What was not compared of files that may be equal.
+    /// The files that may be equal and were not compared.
     fn amiss(&self) -> impl Iterator<Item = String> {
         let made = self.equal.as_ref().map(|equal| &equal.made);
         let interrupted = made.is_some_and(|made| made.interrupted);
@@ -120,9 +120,9 @@ impl Page {
         stopped.into_iter().chain(failed)
     }
 
-    /// Keeps the equal files that are there still, and the groups that have at least two. Whether
-    /// that is all there is to it: of a file that has lost the name by which it was listed,
-    /// another name may be there.
+    /// Keeps the equal files that are still there, and the groups that have at least two. Returns
+    /// whether the groups are complete: a file that has lost the name by which it was listed may
+    /// have another name.
     pub(super) fn retain(&mut self, scan: &Scan) -> bool {
         let Some(equal) = &mut self.equal else { return false };
         let roots = Roots::of(scan);
@@ -147,8 +147,8 @@ impl Page {
         is_all
     }
 
-    /// Measures equal files by something else. Whether that is all there is to it; any other report
-    /// is made again.
+    /// Measures equal files by another measure. Returns whether the report is then right; any other
+    /// report is made again.
     pub(super) fn measure_by(&mut self, scan: &Scan, measure: Measure) -> bool {
         if let Some(equal) = &mut self.equal {
             equal.measure = measure;
@@ -161,8 +161,8 @@ impl Page {
         self.marked = self.marked.saturating_add_signed(by).min(last);
     }
 
-    /// Keeps the marked row in sight, below the line of the titles; with the last one what is said
-    /// of those that are left out.
+    /// Keeps the marked row in sight, below the line of the titles. With the last row, the line on
+    /// the rows left out is in sight, too.
     pub(super) fn scroll(&mut self, page: usize) {
         let page = page.saturating_sub(1).max(1);
         let rows = self.section.rows.len();
@@ -171,8 +171,8 @@ impl Page {
         self.top = in_sight(self.top, self.marked + below, rows + below, page);
     }
 
-    /// Marks the row at a line of the list. Whether it was marked before; nothing, if no row is
-    /// there.
+    /// Marks the row at a line of the list. Returns whether it was marked before; nothing, if no
+    /// row is there.
     pub(super) fn mark_line(&mut self, line: usize) -> Option<bool> {
         let at = self.top + line.checked_sub(1)?;
         if at >= self.section.rows.len() {

@@ -1,4 +1,4 @@
-//! The terminal: it is the browser's for a while, and what it was before however the browser ends.
+//! The terminal, which is the browser's for a while, and is restored however the browser ends.
 
 use std::collections::VecDeque;
 use std::io::{self, BufWriter};
@@ -61,7 +61,7 @@ fn end_without_terminal() {
     }
 }
 
-/// Waits for the next input, for a while. A signal that asks for the end is one.
+/// Waits for the next input, for a while. A signal that asks for the end counts as input.
 fn input(wait: Duration) -> io::Result<Input> {
     if ASKED_TO_END.load(Ordering::Relaxed) {
         return Ok(Input::Key(Key::Interrupt));
@@ -69,14 +69,14 @@ fn input(wait: Duration) -> io::Result<Input> {
     keys::input(wait)
 }
 
-/// The terminal, which is what it was before once this is dropped.
+/// The terminal, which is restored when this is dropped.
 pub(super) struct Screen {
     terminal: Terminal<BufWriter<Out>>,
     /// Keys that were typed while something else was waited for.
     pending: VecDeque<Key>,
 }
 
-/// Leaves the terminal as it was. What does not work any more has nobody to tell.
+/// Restores the terminal. Errors are ignored, because there is no user to tell.
 fn restore() {
     // Relaxed: as above. Once, as a panic does it before the unwinding does.
     if OPEN.swap(false, Ordering::Relaxed) {
@@ -90,7 +90,8 @@ fn restore() {
 fn take() -> io::Result<()> {
     OPEN.store(true, Ordering::Relaxed);
     enable_raw_mode()?;
-    // What a terminal takes for wider than the canvas does is not to go on in the next line.
+    // A cluster that the terminal takes for wider than the canvas does must not go on in the next
+    // line.
     execute!(Out, EnterAlternateScreen, DisableLineWrap, EnableMouseCapture, cursor::Hide)
 }
 
@@ -156,7 +157,7 @@ impl Screen {
         })
     }
 
-    /// How many keys have been typed and not been heard.
+    /// How many keys have been typed and not been read.
     ///
     /// # Errors
     ///
@@ -176,8 +177,8 @@ impl Screen {
         }
     }
 
-    /// Does something that takes a while, and says how far it is. Escape stops it; other keys are
-    /// kept for later.
+    /// Runs a task that takes a while, and shows its progress. Escape stops it; other keys are kept
+    /// for later.
     pub(super) fn busy<T: Send>(
         &mut self,
         control: &Control,

@@ -1,4 +1,4 @@
-//! Where one is in a tree, what of it is shown, and what a key does.
+//! The browser's state: the current directory, the rows that are shown, and the effects of keys.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -14,14 +14,14 @@ use super::reports::Page;
 
 mod press;
 
-/// What is done outside of the browser because of a key.
+/// The actions outside of the browser that a key asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
     None,
     Quit,
     /// Walk again.
     Rescan,
-    /// Walk the marked directory again, or the one that one is in.
+    /// Walk the marked directory again, or the current directory.
     Renew,
     /// List what would be deleted or moved.
     Plan(Act),
@@ -53,12 +53,12 @@ pub(super) struct Question {
     pub(super) act: Act,
     pub(super) lines: Vec<String>,
     pub(super) top: usize,
-    /// How many of the next keys were typed before it is shown, once that is known. A `y` among
-    /// them is no answer to it.
+    /// How many of the next keys were typed before the question is shown, once that is known. A `y`
+    /// among these keys is no answer to it.
     pub(super) ahead: Option<usize>,
 }
 
-/// What the keys are for at the moment.
+/// The present meaning of the keys.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Mode {
     Browse,
@@ -97,7 +97,7 @@ pub(super) enum Key {
     Redraw,
 }
 
-/// What a search of the whole tree has found. It is shown in place of a directory.
+/// The result of a search of the whole tree, which is shown in place of a directory.
 #[derive(Debug)]
 pub(super) struct Found {
     pub(super) text: String,
@@ -129,19 +129,19 @@ pub(super) type Tab = (std::ops::Range<u16>, usize);
 #[derive(Debug)]
 pub(super) struct Browser {
     pub(super) scan: Scan,
-    /// What is known so far, while the first walk runs.
+    /// The directories known so far, while the first walk runs.
     pub(super) growing: Option<Growing>,
-    /// An export that is read as far as it is looked at, and what the directory holds that one is
-    /// in.
+    /// An export that is read as far as it is shown, and the sums of the current directory.
     pub(super) stored: Option<(Stored, Sums)>,
-    /// What is said of a walk that runs.
+    /// The message on a walk that runs.
     pub(super) progress: String,
     pub(super) measure: Measure,
     pub(super) order: Order,
     pub(super) reverse: bool,
     /// Whether the walk that runs is of one path.
     only: bool,
-    /// The directories that one is in, from a given path on; none where several were given.
+    /// The directories down to the current one, from a given path on; none above several given
+    /// paths.
     way: Vec<Level>,
     pub(super) rows: Vec<Row>,
     pub(super) marked: usize,
@@ -212,7 +212,7 @@ impl Browser {
         browser
     }
 
-    /// A browser of an export that is read as far as it is looked at.
+    /// A browser of an export that is read as far as it is shown.
     pub(super) fn of_stored(
         stored: Stored,
         measure: Measure,
@@ -246,14 +246,14 @@ impl Browser {
         }
     }
 
-    /// Shows another scan of the same paths, in the same place as far as that is there still.
+    /// Shows another scan of the same paths, at the same place as far as that still exists.
     pub(super) fn replace(&mut self, scan: Scan) {
         self.scan = scan;
         (self.growing, self.stored) = (None, None);
         self.changed();
     }
 
-    /// Shows the scan as it is by now, in the same place as far as that is there still.
+    /// Shows the scan as it is now, at the same place as far as that still exists.
     pub(super) fn changed(&mut self) {
         while !self.way.is_empty() && self.here().is_none() {
             self.way.pop();
@@ -271,18 +271,18 @@ impl Browser {
         self.list_again();
     }
 
-    /// The directory that one is in.
+    /// The current directory.
     pub(super) fn here(&self) -> Option<Node<'_>> {
         let names: Vec<&[u8]> = self.names().collect();
         self.scan.tree.find(&names).filter(|node| node.kind() == Kind::Directory)
     }
 
-    /// The names of the directory that one is in.
+    /// The names of the current directory.
     fn names(&self) -> impl Iterator<Item = &[u8]> {
         self.way.iter().map(|level| &level.name[..])
     }
 
-    /// The directory that one is in, as it is shown.
+    /// The current directory, as it is shown.
     pub(super) fn path(&self) -> Vec<u8> {
         if let Some(found) = &self.found {
             return format!("found: {}", found.text).into_bytes();
@@ -360,8 +360,8 @@ impl Browser {
         self.list();
     }
 
-    /// The directory that a shell begins in: the one that is shown, or of a list of entries the one
-    /// that the marked entry is or lies in. No names, if there is none.
+    /// The directory for a shell: the shown directory or, in a list of entries, the marked
+    /// directory or the directory of the marked entry. No names, if there is none.
     pub(super) fn directory(&self) -> Names {
         if self.tab == 0 && self.found.is_none() && !self.way.is_empty() {
             return self.names().map(<[u8]>::to_vec).collect();
@@ -374,8 +374,8 @@ impl Browser {
         names
     }
 
-    /// What is to be deleted or moved: what was chosen, or else the marked row. What lies within
-    /// another of them is left out.
+    /// The entries to delete or move: the chosen entries, or else the marked row. An entry that
+    /// lies within another of them is left out.
     pub(super) fn targets(&self) -> Vec<Names> {
         if self.chosen.is_empty() {
             return self.marked_names().into_iter().collect();
@@ -390,7 +390,7 @@ impl Browser {
         targets
     }
 
-    /// The names of the directory to walk again: the marked one, or the one that one is in.
+    /// The names of the directory to walk again: the marked directory, or the current one.
     pub(super) fn to_renew(&self) -> Names {
         if self.found.is_some() {
             return self.directory();
@@ -415,7 +415,7 @@ impl Browser {
         }
     }
 
-    /// Makes the rows of where one is.
+    /// Makes the rows of the current directory.
     fn list(&mut self) {
         let names: Vec<&[u8]> = self.way.iter().map(|level| &level.name[..]).collect();
         let mut rows = match (&self.found, &self.growing, &mut self.stored) {
@@ -468,7 +468,7 @@ impl Browser {
     /// Makes the rows anew; the mark stays at its row.
     pub(super) fn list_again(&mut self) {
         let marked = self.rows.get(self.marked).map(|row| (row.id, row.name.clone()));
-        // At the top one wants to see what is the largest, and not what was.
+        // At the top the user wants to see what is the largest now, and not what was.
         let follow = self.growing.is_none() || self.marked > 0;
         self.list();
         if follow {
@@ -476,8 +476,8 @@ impl Browser {
         }
     }
 
-    /// Marks the row that was marked before the rows were made anew: of several with one name, that
-    /// of the same entry.
+    /// Marks the row that was marked before the rows were made anew. Of several rows with one name
+    /// it is the row of the same entry.
     fn mark_again(&mut self, marked: Option<(Option<NodeId>, Vec<u8>)>) {
         let Some((id, name)) = marked else { return };
         let at = self.rows.iter().position(|row| row.id == id && row.name == name);

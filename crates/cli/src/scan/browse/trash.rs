@@ -5,11 +5,11 @@
 //! it cannot rename. Here an entry is named by the handle of its directory, and checked before and
 //! after the move.
 //!
-//! What lies on the file system of the user's own trash goes there; anything else to the trash at
-//! the top of its file system: `.Trash/<uid>` where an administrator has made `.Trash` with the
-//! sticky bit, else `.Trash-<uid>`. Nothing is copied, so an entry is moved whole or not at all.
-//! What is moved is written down in `info` first, and brought back by a rename that
-//! replaces nothing.
+//! An entry on the file system of the user's own trash goes there. Any other entry goes to the
+//! trash at the top of its file system: `.Trash/<uid>` where an administrator has made `.Trash`
+//! with the sticky bit, else `.Trash-<uid>`. Nothing is copied, so an entry is moved whole or not
+//! at all. An entry's origin is written to `info` before it is moved. A rename that replaces
+//! nothing brings it back.
 //!
 //! Other users can make any of these directories first, and could then read what is moved there. So
 //! a trash and its directories must belong to the user who moves something, and no other user may
@@ -163,11 +163,11 @@ impl Bin {
         Bin::at_top(&top, path, uid)
     }
 
-    /// The trash in a user's home, if that is the user's and lies on a device. Of root with another
-    /// user's HOME it is the other's.
+    /// The trash in a user's home, if the home is the user's and lies on a device. For root with
+    /// another user's HOME it is the other user's trash.
     fn at_home(home: &Path, device: u64, uid: u32) -> io::Result<Option<Bin>> {
-        // What root makes in another user's home is root's, and that user's own programs could not
-        // use it.
+        // Files that root makes in another user's home are root's, and that user's own programs
+        // could not use them.
         let there = home.ancestors().find_map(|above| std::fs::metadata(above).ok());
         if there.is_none_or(|above| std::os::unix::fs::MetadataExt::uid(&above) != uid) {
             return Ok(None);
@@ -215,8 +215,8 @@ impl Bin {
         ))
     }
 
-    /// Writes down where something is from, and so takes a name for it. The name, and the name of
-    /// what was written.
+    /// Writes down where an entry is from, and so takes a name for it. Returns this name, and the
+    /// name of the file that was written.
     fn note(&self, name: &CString, path: &Path) -> io::Result<(CString, CString)> {
         let name = name.to_bytes();
         let name = &name[..name.len().min(LONGEST)];
@@ -234,7 +234,7 @@ impl Bin {
                 Err(Errno::EXIST) => continue,
                 Err(error) => return Err(error.into()),
             };
-            // What nobody wrote down may be there all the same.
+            // A file that is not written down may have the name all the same.
             if stat(&self.files, &own).is_ok() {
                 let _ = rustix::fs::unlinkat(&self.info, &info, AtFlags::empty());
                 continue;
@@ -251,13 +251,13 @@ impl Bin {
     }
 }
 
-/// What others may not have of the parts of a trash.
+/// The permissions that other users must not have on the parts of a trash.
 const WRITABLE: Mode = Mode::WGRP.union(Mode::WOTH);
 
-/// What others may not have of a trash at the top of a file system.
+/// The permissions that other users must not have on a trash at the top of a file system.
 const ANYTHING: Mode = Mode::RWXG.union(Mode::RWXO);
 
-/// Whether an open directory is a user's, and others have nothing of `mode` there.
+/// Whether an open directory is a user's, and others have none of the permissions `mode`.
 fn belongs(directory: &OwnedFd, uid: u32, mode: Mode) -> io::Result<bool> {
     let stat = rustix::fs::fstat(directory)?;
     Ok(stat.st_uid == uid && stat.st_mode & mode.as_raw_mode() == 0)
@@ -303,7 +303,7 @@ fn path_of(directory: &OwnedFd) -> PathBuf {
     PathBuf::from(format!("/proc/self/fd/{}", directory.as_raw_fd()))
 }
 
-/// A path as the specification wants it: what is not plain, in hexadecimal behind a `%`.
+/// A path as the specification wants it: all but plain characters in hexadecimal after a `%`.
 fn encoded(path: &Path) -> String {
     use std::fmt::Write as _;
     let mut text = String::new();
@@ -324,7 +324,7 @@ mod tests {
 
     use super::*;
 
-    /// What is in a trash: the names of its files, and what is written of the first.
+    /// The contents of a trash: the names of its files, and the text of the first `.trashinfo`.
     fn inside(trash: &Path) -> (Vec<String>, Option<String>) {
         let names = |of: &str| -> Vec<PathBuf> {
             let mut names: Vec<_> = fs::read_dir(trash.join(of))

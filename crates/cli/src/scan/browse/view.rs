@@ -112,7 +112,7 @@ fn tabs(browser: &mut Browser, area: Area, canvas: &mut Canvas) {
     const GAP: u16 = 2;
     let names: Vec<&str> = std::iter::once("tree").chain(Report::ALL.map(Report::name)).collect();
     let width = |tab: usize| names[tab].len() as u16 + GAP;
-    // From the first from which on the one that is shown fits.
+    // From the first tab from which the shown tab fits.
     let fits = |first: usize| (first..=browser.tab).map(width).sum::<u16>() <= area.width;
     let first = (0..browser.tab).find(|&first| fits(first)).unwrap_or(browser.tab);
     let (mut x, mut places) = (area.x, Vec::new());

@@ -1,4 +1,4 @@
-//! A walk on a thread of its own, while the user goes on.
+//! A walk on a thread of its own, beside the browser.
 
 use std::io;
 use std::panic::resume_unwind;

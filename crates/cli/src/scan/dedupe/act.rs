@@ -1,10 +1,9 @@
-//! What is done to a file of which an equal one stays.
+//! The actions on a file of which an equal file stays.
 //!
-//! Both files are reached by the handles of their directories, no link is followed, and each has to
-//! be what the plan saw: device, number, length, the times of its content and of its attributes.
-//! They are compared byte by byte, and looked at again. For blocks to be shared the kernel compares
-//! (`FIDEDUPERANGE`), while it lets nobody write: there is no moment in which a change could be
-//! lost.
+//! Both files are reached by the handles of their directories, and no link is followed. Each has to
+//! be the file that the plan saw: device, number, length, and the times of its content and
+//! attributes. The files are compared byte by byte, and looked at again. For shared blocks the
+//! kernel compares (`FIDEDUPERANGE`), while it lets nobody write, so no change can be lost.
 //!
 //! A hard link is made beside the file under another name, and exchanged with it (`renameat2`). So
 //! there is always a file under the name, and a crash leaves at worst the other file as `.poach-…`
@@ -13,15 +12,15 @@
 //! the file between the last check and the rename, as in [`remove`](crate::scan::item::remove).
 //!
 //! Numbers do not tell all copies from the file that stays: overlayfs, bindfs, sshfs and others
-//! show one file under another device. So what is to be deleted is renamed to `.poach-…` beside its
-//! name, and what stays is looked at again: opened by its name, and by the handle that was open
-//! before. If it is gone, or was touched by the rename, the name is given back. A crash before the
-//! rename has changed nothing, one after it leaves the content under the other name, and only what
-//! was found to stay is left alone by the deletion that follows.
+//! show one file under another device. So the file to delete is renamed to `.poach-…` beside its
+//! name, and the kept file is looked at again: opened by its name, and by the handle that was open
+//! before. If the kept file is gone, or the rename has touched it, the name is given back. A crash
+//! before the rename has changed nothing. A crash after it leaves the content under the other name.
+//! The deletion that follows leaves the file alone that was found to stay.
 //!
 //! The file that stays is written to its disk (`fsync`) before the first of the others goes, so
-//! that a crash does not leave the one that was not written yet. What lies on a file system that
-//! writes nothing (squashfs, iso9660, erofs) is there already.
+//! that no crash leaves a file that was not written yet. On a file system that writes nothing
+//! (squashfs, iso9660, erofs) the content is on the disk already.
 
 use std::ffi::CString;
 use std::fs;
@@ -99,7 +98,7 @@ struct Kept {
 }
 
 impl Set {
-    /// Does it with each of the others. Whether it came to the end, and was not interrupted.
+    /// Does it with each of the others. Returns whether it came to the end, uninterrupted.
     pub(super) fn carry_out(
         &self,
         how: How,
@@ -142,7 +141,7 @@ impl Set {
 }
 
 impl File {
-    /// Opens it, if it is what was seen.
+    /// Opens it, if it is the file that the plan saw.
     fn open(&self) -> io::Result<(Handle, CString, fs::File)> {
         let (within, name) = place(&self.names[0])?;
         let (file, _) = open_file(&within, &name)?;
@@ -230,8 +229,8 @@ impl Kept {
         Ok(Became::Done)
     }
 
-    /// Whether it is what it was, and its name is its own still. The name is opened: what a network
-    /// file system remembers of it may be old.
+    /// Whether it is unchanged, and its name still stands for it. The name is opened, because a
+    /// network file system's memory of it may be old.
     fn check(&self) -> io::Result<()> {
         let is_same = |file: &fs::File| {
             rustix::fs::fstat(file).is_ok_and(|stat| Seen::of(&stat) == self.seen)
@@ -244,7 +243,7 @@ impl Kept {
         Err(io::Error::other("the kept file has changed"))
     }
 
-    /// Makes a name stand for this file, if it stands for what was compared.
+    /// Makes a name stand for this file, if it stands for the compared file.
     fn replace(&self, within: &Handle, name: &CString, expected: Identity) -> io::Result<()> {
         let beside = self.link_beside(within)?;
         let mut exchanged = false;

@@ -1,4 +1,4 @@
-//! Where files are not acted on: each is left, and why is said.
+//! On systems without these actions each file is left, and the reason is given.
 
 use std::io;
 

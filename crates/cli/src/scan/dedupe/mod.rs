@@ -91,7 +91,7 @@ impl Dedupe {
         self.how.is_some()
     }
 
-    /// What makes no sense with it, in a sentence.
+    /// Options that contradict it, in a sentence.
     pub(super) fn nonsense(
         &self,
         format: Option<Format>,
@@ -113,8 +113,8 @@ impl Dedupe {
         }
     }
 
-    /// Forgets what was not typed: nothing is changed because a file of options says so. Whether
-    /// there was something.
+    /// Forgets options that were not typed: an options file alone must not change files. Returns
+    /// whether there were any.
     pub(super) fn only_typed(&mut self, typed: &Dedupe) -> bool {
         let forgets = self.how.is_some() && typed.how.is_none();
         self.how = typed.how;
@@ -123,7 +123,7 @@ impl Dedupe {
     }
 }
 
-/// What became of a file.
+/// The outcome for a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[cfg_attr(not(target_os = "linux"), expect(dead_code, reason = "elsewhere every file is left"))]
 enum Became {
@@ -146,7 +146,7 @@ struct Outcome<'a> {
     others: &'a [Vec<u8>],
     /// What is free once it is done: without the blocks that other files share.
     freed: u64,
-    /// Nothing, where nothing was tried.
+    /// None if nothing was tried.
     became: Option<Became>,
 }
 
@@ -364,7 +364,7 @@ impl Printer {
         if self.dry { Ok(()) } else { out.flush() }
     }
 
-    /// What it came to, in a sentence.
+    /// The result, in a sentence.
     fn sum(&self) -> String {
         let files = |number: u64| {
             format!("{} {}", count(number), if number == 1 { "file" } else { "files" })

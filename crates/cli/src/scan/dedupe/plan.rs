@@ -1,4 +1,4 @@
-//! What is to be done: for each group the file that stays, and the others.
+//! The plan: for each group the file that stays, and the others.
 
 use std::collections::HashMap;
 use std::ffi::{CString, OsStr};
@@ -32,15 +32,15 @@ pub(super) struct File {
     pub(super) path: Vec<u8>,
     /// The path's names, and those of each of the others.
     pub(super) names: Vec<Names>,
-    /// What other names the file has that the scan has come upon, if they go with this one.
+    /// The other names of the file that the scan has found, if they go with this name.
     pub(super) others: Vec<Vec<u8>>,
     pub(super) seen: Seen,
     /// What is free once it is gone.
     pub(super) freed: u64,
     /// Where it stands among the given paths.
     root: usize,
-    /// What has to be the same for it to become one with another file: where it lies, and, for a
-    /// link, whose it is.
+    /// The values that two files must share to become one: the place and, for a link, the owner,
+    /// group and mode.
     volume: (u64, u64),
     access: (u32, u32, u32),
     /// The name of its file system, if the system says it.
@@ -50,7 +50,7 @@ pub(super) struct File {
 pub(super) struct Plan {
     how: How,
     sets: Vec<Set>,
-    /// Files of which nothing is to become anything, and why.
+    /// Files that are left, and why.
     apart: Vec<(Vec<u8>, String)>,
 }
 
@@ -183,7 +183,7 @@ impl File {
         (self.volume, self.access) == (other.volume, other.access)
     }
 
-    /// In what order the files of a group are asked to stay.
+    /// The order in which the files of a group are candidates to stay.
     fn rank(&self) -> (usize, usize, &[u8]) {
         (self.root, self.names[0].len(), &self.path)
     }

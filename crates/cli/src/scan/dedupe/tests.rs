@@ -1,4 +1,4 @@
-//! What happens between the plan and the act.
+//! Events between the plan and the act.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, symlink};
@@ -21,8 +21,8 @@ fn grown() -> tempfile::TempDir {
     tree
 }
 
-/// What becomes of the second and the third, if something happens after the plan; and whether it
-/// was interrupted.
+/// The outcomes of the second and third file if something happens after the plan, and whether the
+/// run was interrupted.
 fn after(
     tree: &Path,
     how: How,

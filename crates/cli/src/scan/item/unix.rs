@@ -90,8 +90,8 @@ pub(in super::super) fn identity_of(directory: &Handle) -> io::Result<Identity> 
     Ok(Identity::of(&rustix::fs::fstat(directory)?))
 }
 
-/// Whether a directory is another mount than the one that it lies in: of another file system, or
-/// of the same once more.
+/// Whether a directory is another mount than its parent: of another file system, or of the same
+/// file system once more.
 pub(in super::super) fn is_mounted_in(within: &Handle, directory: &Handle) -> io::Result<bool> {
     if identity_of(within)?.device != identity_of(directory)?.device {
         return Ok(true);
@@ -120,7 +120,7 @@ pub(in super::super) fn touched(file: &File) -> io::Result<Touched> {
     Ok((meta.ctime(), meta.ctime_nsec(), meta.nlink()))
 }
 
-/// Writes what is in a file to its disk. What its file system has no way to write (squashfs,
+/// Writes a file's content to its disk. Content that its file system has no way to write (squashfs,
 /// iso9660, erofs) lies there already.
 pub(in super::super) fn sync(file: &File) -> io::Result<()> {
     file.sync_all().or_else(|error| {
@@ -139,8 +139,8 @@ pub(in super::super) fn open_in(within: &Handle, name: &CString) -> io::Result<H
     Ok(rustix::fs::openat(within, name, DIRECTORY, Mode::empty())?)
 }
 
-/// What is in a directory, and which of it is there a link that opening it would follow all the
-/// same: nothing.
+/// The entries of a directory, and the links in it that opening would follow in spite of the flags:
+/// none.
 pub(in super::super) fn list(directory: &Handle) -> io::Result<Vec<(CString, bool)>> {
     let mut names = Vec::new();
     for entry in Dir::read_from(directory)? {
@@ -152,7 +152,7 @@ pub(in super::super) fn list(directory: &Handle) -> io::Result<Vec<(CString, boo
     Ok(names)
 }
 
-/// The links in a directory that opening may follow in spite of the flags: none.
+/// None: opening follows no link here.
 #[expect(clippy::unnecessary_wraps, reason = "other systems have to read the directory")]
 pub(in super::super) fn links_in(_: &Handle) -> io::Result<HashSet<CString>> {
     Ok(HashSet::new())
@@ -217,7 +217,7 @@ pub(in super::super) fn remove_copy(
     })
 }
 
-/// A name for what is beside a file for a moment.
+/// A name for a temporary file beside a file.
 pub(in super::super) fn beside() -> CString {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     // Relaxed: the number is all there is to it.

@@ -74,8 +74,8 @@ pub(in super::super) fn open_in(within: &Handle, name: &CString) -> io::Result<H
     Windows.open(within, name)
 }
 
-/// What is in a directory, and whether its list says that it is a link: Wine follows those of the
-/// system below it when they are opened.
+/// The entries of a directory, and whether its list says that an entry is a link: Wine follows the
+/// links of the system below it when they are opened.
 pub(in super::super) fn list(directory: &Handle) -> io::Result<Vec<(CString, bool)>> {
     let mut names = Vec::new();
     Windows.read(directory, &mut Windows.buffer(), &mut |entry| {

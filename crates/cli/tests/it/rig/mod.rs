@@ -1,4 +1,4 @@
-//! What several tests of the program do to it.
+//! Helpers of several tests of the program.
 #![allow(dead_code, reason = "each test uses its part")]
 
 use std::fs;

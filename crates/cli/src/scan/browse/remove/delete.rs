@@ -1,11 +1,12 @@
 //! Deleting what a plan lists, by several threads if it is much.
 //!
-//! What is to go is divided into units: what goes of one directory and is no directory. Each thread
-//! takes the next unit, in the order of the plan. A directory goes once its unit and the
-//! directories in it are gone: whichever thread finishes the last of them removes it, and so on
-//! upwards. So no thread waits for another, and each has only a few handles open, however much
-//! goes. One directory is one thread's, because the kernel lets one at a time take names out of it:
-//! two of them on ext4 took twice the processor time of one, for its lock.
+//! The entries to delete are divided into units: the entries of one directory that are no
+//! directories. Each thread takes the next unit, in the order of the plan. A directory goes once
+//! its unit and the directories in it are gone: whichever thread finishes the last of them removes
+//! it, and so on upwards. So no thread waits for another, and each has only a few handles open,
+//! however many entries go. A directory's unit belongs to one thread, because the kernel lets one
+//! at a time take names out of a directory: on ext4 two threads took twice the processor time of
+//! one, for its lock.
 //!
 //! Each thread ends at the first entry that any of them could not delete, or once it was stopped;
 //! the entry in hand goes.
@@ -26,10 +27,10 @@ use super::{Begun, Chosen, Group, Outcome, Plan, of, of_item, stopped};
 /// The fewest entries that several threads delete.
 const MANY: u64 = 1000;
 
-/// The most threads that delete: a disk has so much to do at a time.
+/// The most threads that delete; a disk handles a limited number of requests at a time.
 const MOST_THREADS: usize = 8;
 
-/// How many files a thread takes at a time that are compared before they go.
+/// How many files a thread takes at a time if they are compared before they go.
 const COMPARED: usize = 64;
 
 /// How many directories a thread keeps open.
@@ -41,7 +42,7 @@ struct Directory<'p> {
     within: Place,
     /// The chosen directory that it is, or that it lies in.
     chosen: usize,
-    /// Whether its unit is not gone, and how many directories in it are not.
+    /// What is left in it: one for its unit, and one for each directory in it.
     left: AtomicUsize,
 }
 
@@ -54,7 +55,7 @@ enum Place {
     Directory(usize),
 }
 
-/// What a thread takes at a time.
+/// A thread's next piece of work.
 enum Unit<'p> {
     /// Files that were chosen, of a group.
     Chosen(usize, Vec<&'p Chosen>),
@@ -85,7 +86,7 @@ struct Run<'r, 'p> {
     begun: Begun,
 }
 
-/// Deletes what was listed. Ends at the first that is not as it was, or cannot be deleted.
+/// Deletes the listed entries. Ends at the first entry that has changed, or cannot be deleted.
 pub(super) fn delete(plan: &Plan, control: &Control, gone: &AtomicU64) -> Outcome {
     let threads = thread::available_parallelism().map_or(1, NonZeroUsize::get).min(MOST_THREADS);
     let run = Run::new(plan, control, gone);
@@ -272,16 +273,16 @@ impl Open<'_, '_> {
         self.finish(number)
     }
 
-    /// Takes note that the unit of a directory, or a directory in it, is gone. What nothing is left
-    /// in goes, and so on upwards.
+    /// Takes note that the unit of a directory, or a directory in it, is gone. A directory in which
+    /// nothing is left goes, and so on upwards.
     fn finish(&mut self, mut number: usize) -> io::Result<()> {
         let run = self.run;
         loop {
             let directory = &run.directories[number];
-            // Not open any more before it may go: Windows keeps the name of what is open.
+            // It is closed before it may go: Windows keeps the name of an open directory.
             self.close(Place::Directory(number));
-            // AcqRel: what every other thread has deleted in it is gone for the one that finds
-            // nothing left.
+            // AcqRel: the deletions of every other thread in it happen before the thread that finds
+            // nothing left goes on.
             if directory.left.fetch_sub(1, Ordering::AcqRel) > 1 {
                 return Ok(());
             }

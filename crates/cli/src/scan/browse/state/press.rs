@@ -160,13 +160,13 @@ impl Browser {
         }
     }
 
-    /// Does what a key says.
+    /// Carries out a key.
     pub(in crate::scan::browse) fn press(&mut self, key: Key) -> Wish {
         self.message.clear();
         match key {
             Key::Interrupt => return Wish::Quit,
             Key::Suspend => {
-                // What is typed meanwhile is typed before the question is shown again.
+                // Keys that come meanwhile were typed before the question is shown again.
                 if let Mode::Confirm(question) = &mut self.mode {
                     question.ahead = None;
                 }
@@ -284,7 +284,7 @@ impl Browser {
         Wish::None
     }
 
-    /// A click marks a row, one at the marked row enters it, and one at a tab shows that.
+    /// A click marks a row; a click on the marked row enters it; a click on a tab shows the tab.
     fn click(&mut self, x: u16, y: u16) -> Wish {
         if let Some((line, tabs)) = &self.places.tabs {
             if *line == y {
