@@ -36,7 +36,7 @@ const ROWS: &[Row] = &[
     ("par_bridge: next joins 2^9 leaves", |late| bridge(9, 50, late)),
 ];
 
-/// How often a row does what it is about.
+/// How often a row does its operation.
 const TIMES: usize = 24;
 
 /// A pool that has worked; then the filter comes, and it works once more, so that each thread may

@@ -113,7 +113,7 @@ fn at_exit() {
         if let Some(pool) = poach_runtime::ThreadPool::global_if_made() {
             if !observed.is_null() {
                 // SAFETY: `global` made the pointer from a box, and the swap has left null in its
-                // place, so nobody else has it.
+                // place, so no other thread has it.
                 let observed = unsafe { Box::from_raw(observed) };
                 observed.report(pool);
             }

@@ -20,7 +20,7 @@ use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release, SeqCst};
 use loom::sync::atomic::{AtomicBool, AtomicUsize, fence};
 use loom::{Machine, model_on, thread};
 
-/// The frequent side makes `stores` stores between its two steps, to so many words in turn.
+/// The frequent side makes `stores` stores between its two steps, to `words` words in turn.
 pub(crate) fn entry(stores: usize, words: usize) -> impl Fn() + Send + Sync + 'static {
     move || {
         let flags = Arc::new([AtomicBool::new(false), AtomicBool::new(false)]);

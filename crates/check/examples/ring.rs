@@ -80,7 +80,7 @@ impl Ring {
     }
 }
 
-/// A producer of so many values, and their consumer.
+/// A producer of `values` values, and their consumer.
 pub(crate) fn passes(values: usize, fenced: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         let ring = Arc::new(Ring::new(fenced));

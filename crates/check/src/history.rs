@@ -4,8 +4,8 @@
 //!
 //! An operation is as short as the execution allows: its call stands immediately before its first
 //! step that another thread could notice, its return immediately after its last step. Any longer
-//! operation of the same steps overlaps more, so a specification allows all the more for it: what
-//! no short one violates, no long one does.
+//! operation of the same steps overlaps more operations, so a specification allows more for it. If
+//! no short operation violates the specification, no longer operation does.
 //!
 //! # The delayed push
 //!

@@ -14,15 +14,15 @@ use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};
 /// the execution in which it was made. A word that is kept for another execution panics when it is
 /// used.
 ///
-/// TSO orders loads with loads and stores with stores, so there no ordering argument changes
-/// anything but one: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`).
-/// With [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say.
+/// TSO orders loads with loads and stores with stores, so there only one ordering argument changes
+/// anything: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`). With
+/// [`Consistency::C11`](crate::Consistency::C11) the arguments mean what they say.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Simulated;
 
-// SAFETY: the machine executes one step of one thread at a time, and `full` and `heavy` are steps
-// that drain the store buffers in question, or fences of C11; it has the process-wide barrier,
-// always, and says whether it is TSO[S].
+// SAFETY: the machine executes one step of one thread at a time. `full` and `heavy` are steps that
+// drain the store buffers in question, or fences of C11. The process-wide barrier is always there.
+// The memory says whether it is TSO[S].
 unsafe impl Memory for Simulated {
     type Word = SimulatedWord;
     type Pointer<T> = SimulatedPointer<T>;
@@ -116,9 +116,9 @@ unsafe impl Memory for WithoutBarrier {
     }
 }
 
-/// [`poach_memory::Displaced`] on the simulated machine, whose threads have a processor each: a
-/// thief that visits the owner's finds it switched out, and so at a full fence, and passes one
-/// itself. No other thread is stopped.
+/// [`poach_memory::Displaced`] on the simulated machine, whose threads have a processor each. A
+/// thief that visits the owner's processor finds the owner switched out, and so at a full fence;
+/// the thief passes a full fence itself. No other thread is stopped.
 ///
 /// It is made in a model's set-up. As long as the word of [`until`](Displacing::until) is 0 the
 /// kernel refuses the visit.
@@ -134,8 +134,8 @@ impl Displacing {
     ///
     /// # Safety
     ///
-    /// It is: a queue with this policy whose owner is another thread hands tasks out twice, which a
-    /// model is to see, if what its tasks are may be had twice.
+    /// The queue's owner is that thread. If another thread is the owner, the queue hands tasks out
+    /// twice; a model may do that to see it, if its tasks may be had twice.
     ///
     /// # Panics
     ///
@@ -370,17 +370,17 @@ pub struct SimulatedCell<T> {
     entered: Entered,
 }
 
-/// The uses of a cell that is asked whether it is dropped.
+/// The uses of a cell whose drop is checked.
 struct Entered {
     uses: Uses,
     /// Its number, and the execution that it is a cell of.
     entry: (u32, u64),
 }
 
-/// Nobody asks who uses a cell: no thread runs, or none is scheduled.
+/// The uses of a cell are not checked: no thread runs, or none is scheduled.
 pub(crate) struct Unasked;
 
-/// Who has used a cell, and when last.
+/// The threads that have used a cell, and when each did last.
 pub(crate) struct Uses {
     written: StdCell<Option<(usize, Touch)>>,
     read: [StdCell<Option<Touch>>; MAX_THREADS],
@@ -515,7 +515,7 @@ mod tests {
         for machine in [Config::default(), Config::bounded(1, true), Config::c11()] {
             for delayed in [false, true] {
                 assert!(!both_miss(&machine, 0, delayed), "{machine:?}");
-                // A visit to somebody else stops nobody.
+                // A visit to another thread's processor stops neither of the two.
                 assert!(both_miss(&machine, 2, delayed), "{machine:?}");
             }
         }

@@ -5,14 +5,14 @@
 //! time, by *just-in-time linearization* (Lowe, *Testing for linearizability*, 2017). It keeps
 //! every possibility: what the object holds, and which of the open operations have taken effect,
 //! with what result. When an operation returns, each possibility in which it has not taken effect
-//! lets some of the other open operations take effect, and then this one; those in which its result
-//! is another than what it returned are struck out. If none is left, no order explains the history.
-//! An operation need not take effect earlier than at a return: until then nobody is told of it, and
-//! what it may overlook (`late`, below) stays as it was at its call.
+//! lets some of the other open operations take effect, and then this one. A possibility in which
+//! the operation has another result than it returned is struck out. If none is left, no order
+//! explains the history. An operation need not take effect earlier than at a return: until then no
+//! thread knows its result, and what it may overlook (`late`, below) stays as it was at its call.
 //!
-//! So all that the past means for the verdict on the future is the set of possibilities, and two
-//! executions that differ in nothing else are one state of the search: in what order calls came
-//! that have long returned is forgotten.
+//! So the verdict on the future depends on the past by the set of possibilities alone. Two
+//! executions that have the same set, and do not differ otherwise, are one state of the search: the
+//! order of calls that have long returned is forgotten.
 //!
 //! The sets are numbered as they are met. Each step from one to another is worked out once and then
 //! looked up.
@@ -93,8 +93,8 @@ pub(crate) struct Monitor {
     spec: Spec,
     states: Vec<State>,
     numbers: HashMap<State, u32>,
-    /// Of each state, what follows each event that was seen there: a few, so that a search from
-    /// the first on is shorter than a hash.
+    /// For each state, the state after each event that was seen there. There are few events, so a
+    /// linear search is faster than a hash.
     steps: Vec<Vec<(Key, u32)>>,
     now: u32,
 }
@@ -273,8 +273,8 @@ mod tests {
         Spec::Pool,
     ];
 
-    /// A random history of three threads, by one who often returns what is not allowed; the longest
-    /// beginning that both allow, or a difference between the two.
+    /// Makes a random history of three threads, which often return what is not allowed. Returns the
+    /// length of the longest beginning that both allow, or a difference between the two.
     fn follow(spec: Spec, random: &mut fastrand::Rng) -> Result<usize, String> {
         let (mut history, mut monitor) = (History::default(), Monitor::new(spec));
         let (mut open, mut hidden) = ([None; 3], [const { VecDeque::new() }; 3]);

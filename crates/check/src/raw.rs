@@ -1,6 +1,6 @@
-//! A word of the simulated machine, as loom's names and litmus files use it. It is not asked
-//! whether it is dropped: statics and threads' own words need not be, and loom's names have a leak
-//! check of their own (`loom::execution`).
+//! A word of the simulated machine, as loom's names and litmus files use it. Its drop is not
+//! checked: statics and threads' own words need not be dropped, and loom's names have a leak check
+//! of their own (`loom::execution`).
 
 use std::panic::Location;
 
@@ -20,7 +20,7 @@ impl Raw {
         Raw(engine::new_raw_word(value))
     }
 
-    /// One that threads may use who have not heard of its making.
+    /// A word that a thread may use even if its making does not happen before that use.
     pub(crate) fn common(value: u64) -> Self {
         Raw(engine::new_common_word(value))
     }
@@ -50,8 +50,8 @@ impl Raw {
         step(Op::Store(self.0, value), access);
     }
 
-    /// What it holds, without a step: where nobody else stores to it at this time, or, if `writes`,
-    /// nobody else uses it.
+    /// What the word holds, without a step. No other thread may store to it at this time, or, if
+    /// `writes`, use it.
     #[track_caller]
     pub(crate) fn alone(&self, writes: bool) -> u64 {
         engine::alone(self.0, writes, Location::caller())
@@ -109,8 +109,8 @@ pub(crate) fn join(thread: usize) {
     engine::step(Op::Join(thread as u8), Location::caller());
 }
 
-/// A number below that of the possibilities: the search tries them all. Nothing comes between the step
-/// before and this.
+/// A number below that of the choice's possibilities: the search tries each. No step comes between
+/// the thread's step before and this one.
 #[track_caller]
 pub(crate) fn choose(choice: Choice) -> usize {
     engine::step(Op::Choose(choice), Location::caller()) as usize

@@ -29,10 +29,10 @@ pub enum Spec {
     PartlyPrivate,
     /// The same, whose thieves take from the same end as the owner.
     PartlyPrivateLifo,
-    /// The same, where all take the oldest task.
+    /// The same, but all threads take the oldest task.
     PartlyPrivateFifo,
-    /// A bag that may give one task to several: never one that was not put in, and the owner's
-    /// "empty" only if every task has been given to somebody.
+    /// A bag that may give one task to several threads. It gives no task that was not put in, and
+    /// tells the owner "empty" only if every task has been given to some thread.
     AtLeastOnce,
     /// A queue whose owner, too, takes the oldest task.
     Fifo,
@@ -45,7 +45,7 @@ pub enum Spec {
 pub(crate) struct Item {
     pub(crate) task: u64,
     pub(crate) visible: bool,
-    /// Somebody has it already ([`Spec::AtLeastOnce`]).
+    /// A thread has it already ([`Spec::AtLeastOnce`]).
     given: bool,
 }
 
@@ -140,9 +140,8 @@ impl Checker<'_> {
 }
 
 impl Spec {
-    /// Whether a thief may say at any time that it was outrun: a private deque's owner may let a
-    /// thief wait in vain, and a pool's consumer says so of a pool in which it has found
-    /// nothing.
+    /// Whether a thief may say at any time that it was outrun. The owner of a private deque may let
+    /// a thief wait in vain; a pool's consumer says so of a pool in which it has found nothing.
     pub(crate) fn retries_freely(self) -> bool {
         self.private() || self == Spec::Pool
     }

@@ -251,11 +251,19 @@ impl Recording {
 /// The letters of the first thread's events, by their kind.
 const FIRST: [u8; KINDS] = [b'a', b'A', b's', b'i', b'I', b'Q'];
 
-/// A choice string: `a` is a step of the first thread, `A` a drain of its buffer, `s` a coalescing
-/// in it, `i` that the thread gives up waiting, `I` that its step takes the next of its possibilities
-/// (of weak memory, another message), and of weak memory `Q` that a process-wide barrier reaches it;
-/// `b`, `B`, `t` the second thread's, and so on. A `'` marks what was no choice, because nobody can
-/// notice when it happens; a number repeats.
+/// A choice string. The letters of the first thread; `b`, `B`, `t` and so on are the second's:
+///
+/// | letter | event |
+/// |---|---|
+/// | `a` | a step of the thread |
+/// | `A` | a drain of its buffer |
+/// | `s` | a coalescing in its buffer |
+/// | `i` | the thread gives up waiting |
+/// | `I` | its step takes the next of its possibilities; of weak memory, another message |
+/// | `Q` | of weak memory: a process-wide barrier reaches the thread |
+///
+/// A `'` marks an event that was no choice, because no thread can notice when it happens; a number
+/// repeats.
 pub fn write_choices(events: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = events;

@@ -76,7 +76,7 @@ pub enum Violation {
     /// Nobody can move.
     Deadlock(String),
     /// An execution has more events than the bound, or more operations than a history may have
-    /// (250). So many events it had.
+    /// (250). Holds the number of its events.
     Livelock(usize),
     /// Two accesses to a cell that no store and load put in order.
     Race(String),

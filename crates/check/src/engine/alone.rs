@@ -1,5 +1,5 @@
-//! Waiting threads: a thread that runs alone, because it gives up or to find out when it does; and
-//! the state in which all threads wait for ever. See `machine::waits`.
+//! Waiting threads: a thread that runs alone, because it gives up or because the search finds out
+//! when it does; and the state in which all threads wait for ever. See `machine::waits`.
 
 use std::panic::Location;
 

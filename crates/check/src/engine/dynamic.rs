@@ -1,9 +1,9 @@
 //! Threads that a model's own thread makes while it runs.
 //!
-//! A thread's number is the number of threads made before it, so the order in which threads are
-//! made is a choice of the search: making a thread is a read-modify-write of a word that counts
-//! them. All that its maker has done happens before the new thread ([`Machine::learn`]). As on a
-//! processor, the maker's stores are in memory before the thread exists.
+//! A thread's number is the number of threads made before it. To make a thread is a
+//! read-modify-write of a word that counts them, so the search chooses the order in which threads
+//! are made. All that the maker has done happens before the new thread ([`Machine::learn`]). As on
+//! a processor, the maker's stores are in memory before the thread exists.
 //!
 //! [`Machine::learn`]: crate::machine::Machine::learn
 
@@ -58,8 +58,8 @@ pub(crate) fn keep_clocks() {
     });
 }
 
-/// Says in the set-up that no thread may be unwound, but by a panic of its own: destructors may never
-/// have been written to run where an execution is given up.
+/// Says in the set-up that no thread may be unwound, but by a panic of its own: destructors may not
+/// be written to run where an execution is given up.
 pub(crate) fn keep_whole() {
     with(|engine| engine.keep_whole = true);
 }

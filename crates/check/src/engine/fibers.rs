@@ -99,7 +99,7 @@ pub(super) fn dispose<T>(value: T) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(|| drop(value))).err()?;
     let text = message(&*payload);
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // A payload whose destructor panics, with another one that may do the same.
+        // The payload's destructor panics with another payload, whose destructor may panic as well.
         std::mem::forget(payload);
     }
     text

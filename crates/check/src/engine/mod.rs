@@ -55,7 +55,7 @@ type Fiber = Coroutine<(), (), (), DefaultStack>;
 /// [`MAX_OPERATIONS`] most. What is not touched is not there.
 const STACK_BYTES: usize = 1 << 20;
 
-/// Operations that an execution may have: with more, nobody will end.
+/// The most operations that an execution may have.
 const MAX_OPERATIONS: usize = 250;
 
 /// Steps that a thread of a cut execution may still take before it is unwound.
@@ -137,12 +137,12 @@ fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
     ENGINE.with_borrow_mut(act)
 }
 
-/// A new word of the running execution, of which nobody asks whether it is dropped.
+/// A new word of the running execution, whose drop is not checked.
 pub(crate) fn new_raw_word(value: u64) -> u32 {
     with(|engine| engine.new_word(value))
 }
 
-/// The same, where nobody asks whether a thread that uses it has heard of its making.
+/// The same, but the making need not happen before a thread's uses.
 pub(crate) fn new_common_word(value: u64) -> u32 {
     with(|engine| {
         let loc = engine.new_word(value);
@@ -315,9 +315,10 @@ impl Engine {
         }
     }
 
-    /// A step of a thread that unwinds. As a rule the thread has failed, and nothing matters any more.
-    /// But if somebody may catch the panic, the others see what its destructors do: in one go, since
-    /// the threads of a model share one thread of the system, whose panic this is.
+    /// A step of a thread that unwinds. As a rule the thread has failed, and nothing matters any
+    /// more. But if the panic may be caught, the other threads see what the destructors do. All
+    /// destructors run in one go, since the threads of a model share one thread of the system,
+    /// which panics.
     #[cold]
     fn request_unwinding(
         &mut self,
@@ -336,7 +337,7 @@ impl Engine {
         if !self.machine.enabled(current) {
             return self.request_unscheduled(op);
         }
-        // Nobody has slept through this.
+        // This wakes every sleeping event.
         self.search.all_changed();
         Turn::Done(self.perform(current))
     }
@@ -377,9 +378,9 @@ impl Engine {
         Turn::Unwind
     }
 
-    /// Whether the running thread of the model unwinds. They share one thread of the system, whose
-    /// panics the library counts; so a panic may be another's, which is suspended in a
-    /// destructor.
+    /// Whether the running thread of the model unwinds. The model's threads share one thread of the
+    /// system, whose panics the library counts. So a panic may be that of another thread, suspended
+    /// in a destructor.
     fn unwinds(&self) -> bool {
         let others = (0..MAX_THREADS).any(|other| other != self.current && self.unwinding[other]);
         std::thread::panicking() && (!others || self.panicked[self.current])

@@ -69,7 +69,7 @@ pub(crate) fn race(message: String) -> ! {
 }
 
 impl Engine {
-    /// Whether the last step has used a word of whose making its thread has not heard.
+    /// Whether the last step has used a word whose making did not happen before it.
     pub(super) fn look_for_races(&mut self, thread: usize) {
         let used_alone = self.machine.used_alone.take().filter(|_| self.alone.is_none());
         if let Some(other) = used_alone {

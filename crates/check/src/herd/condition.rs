@@ -1,16 +1,16 @@
-//! What is asked of the final states.
+//! Conditions on the final states.
 
 use super::program::{Place, Program};
 use super::text::{Mistake, Text};
 
-/// What is asked of a condition.
+/// How many of the final states must satisfy a condition.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Quantifier {
-    /// That some state satisfies it.
+    /// Some state satisfies it.
     Exists,
-    /// That none does.
+    /// No state satisfies it.
     NotExists,
-    /// That each does.
+    /// Every state satisfies it.
     ForAll,
 }
 
@@ -28,7 +28,7 @@ impl Quantifier {
         Err(text.expected("exists, ~exists or forall"))
     }
 
-    /// As it is written before a condition.
+    /// The word that stands before a condition in a litmus file.
     pub fn word(self) -> &'static str {
         match self {
             Quantifier::Exists => "exists",
@@ -37,7 +37,7 @@ impl Quantifier {
         }
     }
 
-    /// What herd calls a test that asks so.
+    /// herd's word for a test with this quantifier.
     pub fn kind(self) -> &'static str {
         match self {
             Quantifier::Exists => "Allowed",

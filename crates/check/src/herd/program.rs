@@ -7,10 +7,10 @@ mod operand;
 
 pub(super) use operand::{Address, Operand};
 
-/// What the address of location `i` is: this and `i`. It fits in 32 bits.
+/// The address of location `i` is this plus `i`. It fits in 32 bits.
 const ADDRESSES: u64 = 0x7a00_0000;
 
-/// Something that a final state holds a value of.
+/// A place whose value is part of a final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
     /// A register of a thread.

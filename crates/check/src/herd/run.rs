@@ -76,7 +76,7 @@ impl Answer {
 }
 
 impl Test {
-    /// Runs every execution of the test, or as many as `config` says.
+    /// Runs every execution of the test, or the number that `config` allows.
     ///
     /// Complexity: exponential in the threads' instructions.
     ///

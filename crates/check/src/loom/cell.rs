@@ -39,12 +39,12 @@ impl<'a> Access<'a> {
 }
 
 impl<T> UnsafeCell<T> {
-    /// One that holds `value`.
+    /// A cell that holds `value`.
     #[track_caller]
     pub fn new(value: T) -> Self {
         let uses = Uses::new();
         if crate::engine::is_weak() {
-            // Its maker has written it: who reads it must have heard of that.
+            // The making is a write that must happen before each read.
             _ = uses.touch(true, Location::caller());
         }
         UnsafeCell { uses, value: StdUnsafeCell::new(value) }
@@ -132,8 +132,8 @@ impl Lasts {
 
 impl Drop for Lasts {
     fn drop(&mut self) {
-        // SAFETY: as with loom's, who holds a pointer of a cell must drop it before the cell: this is
-        // what a pointer of a cell means.
+        // SAFETY: as with loom's cells, a pointer of a cell must be dropped before the cell. So the
+        // cell, and its uses, are still there.
         let uses = unsafe { &*self.uses };
         Access { uses, writes: self.writes, site: self.site }.end();
     }
@@ -197,7 +197,7 @@ pub struct Cell<T> {
 }
 
 impl<T> Cell<T> {
-    /// One that holds `value`.
+    /// A cell that holds `value`.
     #[track_caller]
     pub fn new(value: T) -> Self {
         let UnsafeCell { uses, value } = UnsafeCell::new(value);

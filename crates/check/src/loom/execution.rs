@@ -56,9 +56,9 @@ pub(super) struct Static {
     /// The address of its key.
     pub(super) key: usize,
     pub(super) value: Rc<dyn Any>,
-    /// Through this word threads learn of it.
+    /// The word through which threads learn of the value.
     pub(super) word: Rc<Raw>,
-    /// Those that have: bit `i` is thread `i`.
+    /// The threads that have learnt of the value: bit `i` is thread `i`.
     pub(super) heard: u8,
 }
 
@@ -176,8 +176,7 @@ pub(super) fn wakes_spuriously() -> bool {
     wakes
 }
 
-/// All threads have ended: the statics are dropped, and the first that was made of what is left then
-/// is returned.
+/// All threads have ended: drops the statics. Returns the first that was made of what is left then.
 pub(super) fn close() -> Option<String> {
     loop {
         let last = with(|execution| execution.statics.pop());

@@ -10,7 +10,7 @@ use super::sync::{Mutex, Notify};
 use super::thread::yield_now;
 use std::sync::TryLockError;
 
-/// Wakes a thread that is in [`block_on`]; one that is never dropped is a violation.
+/// Wakes a thread that is in [`block_on`]. A waker that is never dropped is a violation.
 struct Awake {
     notify: Notify,
     _mark: Mark,

@@ -1,6 +1,6 @@
-//! [loom](https://docs.rs/loom)'s names, on machines with store buffers and on that of C11: a crate's
-//! loom tests run under TSO\[S\], under TSO without a bound, under sequential consistency, and under C11.
-//! The package `compat/loom` is the last of these, for `[patch.crates-io]`.
+//! [loom](https://docs.rs/loom)'s names, on machines with store buffers and on that of C11: a
+//! crate's loom tests run under TSO\[S\], under TSO without a bound, under sequential consistency,
+//! and under C11. The package `compat/loom` is the last of these, for `[patch.crates-io]`.
 //!
 //! ```
 //! // Instead of `use loom::...`:
@@ -36,12 +36,13 @@
 //!
 //! # Which machine
 //!
-//! [`model()`] explores TSO without a bound, which has every execution that the other machines
-//! have: what is right there is right on all of them. When it finds a violation it tries the
-//! others, and says up to which bound the model is right. Nothing is read from the environment (that
-//! is for `compat/loom`): a test's verdict is a function of its source. To choose a machine, either change the line once
-//! more, to `use poach_check::loom::tso4 as loom;` ([`sequential`], [`tso1`], [`tso2`], [`tso4`],
-//! [`tso8`]), or name one in the test: [`model_on`], or [`model::BuilderOn::machine`].
+//! [`model()`] explores TSO without a bound, which has every execution that the other machines but
+//! C11 have: what is right there is right on all of them. When it finds a violation it tries the
+//! others, and says up to which bound the model is right. Nothing is read from the environment
+//! (that is for `compat/loom`): a test's verdict is a function of its source. To choose a machine,
+//! either change the line once more, to `use poach_check::loom::tso4 as loom;` ([`sequential`],
+//! [`tso1`], [`tso2`], [`tso4`], [`tso8`]), or name a machine in the test: [`model_on`], or
+//! [`model::BuilderOn::machine`].
 //!
 //! [`c11`] has loom's memory model, and the stores and `SeqCst` accesses that loom leaves out.
 //!

@@ -119,8 +119,8 @@ pub struct BuilderOn<const S: u32> {
     /// [`Condvar::wait`](super::sync::Condvar::wait), [`Notify::wait`](super::sync::Notify::wait) and
     /// [`park`](super::thread::park). 1 by default, which finds an `if` in the place of a `while`.
     pub spurious_wakeups: u32,
-    /// Whether [`notify_one`](super::sync::Condvar::notify_one) may wake any thread that waits, and not
-    /// the one alone that has waited longest.
+    /// Whether [`notify_one`](super::sync::Condvar::notify_one) may wake any waiting thread. If
+    /// not, it wakes the thread that has waited longest.
     pub notify_any: bool,
     /// Whether a thread's panic is what its [`join`](super::thread::JoinHandle::join) returns, as in a
     /// program, and not a violation. A model whose asserts stand in its threads does not want that.
@@ -194,8 +194,8 @@ impl<const S: u32> BuilderOn<S> {
     /// # Panics
     ///
     /// If an execution is wrong: with what is wrong, on which machines it is, and the shortest such
-    /// execution found. Also if the search had to stop before its end without having been asked to.
-    /// A wait whose rounds write is explored up to a bound, which is taken for enough.
+    /// execution found. Also if the search had to stop before its end and no setting asked for
+    /// that. A wait whose rounds write is explored up to a bound, which counts as complete.
     pub fn check<F>(&self, model: F)
     where
         F: Fn() + Sync + Send + 'static,
@@ -332,7 +332,7 @@ impl<const S: u32> BuilderOn<S> {
         report
     }
 
-    /// Of a model that is wrong on this machine: where it is right, among the stronger machines.
+    /// For a model that is wrong on this machine: the stronger machines on which it is right.
     fn others<F>(&self, model: &StdArc<F>, executions: u64) -> Option<String>
     where
         F: Fn() + 'static,

@@ -148,8 +148,8 @@ impl Thread {
         self.name.as_deref()
     }
 
-    /// Lets the thread go on from its [`park`], or from its next one. Under TSO it is a store, and like
-    /// any other may wait in this thread's buffer.
+    /// Lets the thread go on from its [`park`], or from its next `park`. Under TSO it is a store,
+    /// and may wait in this thread's buffer like any other store.
     #[track_caller]
     pub fn unpark(&self) {
         let token = execution::with(|execution| Rc::clone(&execution.threads[self.index].token));
@@ -172,8 +172,8 @@ pub fn current() -> Thread {
     Thread { index, name }
 }
 
-/// Waits until somebody unparks this thread. It may also return without that, as often as the model's
-/// [builder](super::model::BuilderOn::spurious_wakeups) says.
+/// Waits until another thread unparks this thread. It may also return without that, as often as the
+/// model's [builder](super::model::BuilderOn::spurious_wakeups) says.
 #[track_caller]
 pub fn park() {
     if execution::wakes_spuriously() {
@@ -283,7 +283,7 @@ where
 /// What [`scope`] hands out.
 #[derive(Debug)]
 pub struct Scope<'scope, 'env: 'scope> {
-    /// Those that must have ended when the scope does.
+    /// The threads that must have ended when the scope ends.
     threads: RefCell<Vec<usize>>,
     invariant: PhantomData<(&'scope mut &'scope (), &'env mut &'env ())>,
 }
@@ -472,9 +472,9 @@ impl<T: 'static> Lazy<T> {
             found.word.newest(Change::Or(0), Access::ACQUIRE);
         }
         let value: *const T = found.value.downcast_ref().expect("a key has one type");
-        // SAFETY: the execution keeps the value until all its threads have ended, and what they have
-        // of a static they have not given to anyone else: a model keeps nothing from one execution
-        // to the next.
+        // SAFETY: the execution keeps the value until all its threads have ended. No reference to a
+        // static leaves the execution's threads: a model keeps nothing from one execution to the
+        // next.
         unsafe { &*value }
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! Under C11 an access has the ordering that it names. TSO orders loads with loads and stores with
 //! stores, so there the ordering changes nothing, with two exceptions: a `SeqCst` store is an
-//! exchange, as compilers make it, and a `SeqCst` fence is a full fence. An ordering that is too weak
-//! for another processor is therefore not seen under TSO.
+//! exchange, as compilers make it, and a `SeqCst` fence is a full fence. So under TSO the search
+//! does not see an ordering that is too weak for another processor.
 #![expect(unsafe_code, reason = "loads without synchronization are unsafe in loom's interface")]
 
 use std::fmt;
@@ -161,7 +161,8 @@ macro_rules! common {
                 exchanged.unwrap_or_else(|held| held)
             }
 
-            /// Loads and exchanges until nobody comes between, or `next` wants no more.
+            /// Loads and exchanges until no other thread's store comes between, or until `next`
+            /// returns `None`.
             ///
             /// # Errors
             ///
@@ -261,7 +262,7 @@ macro_rules! integers {
         }
 
         impl $name {
-            /// One that holds `value`.
+            /// An atomic that holds `value`.
             #[track_caller]
             pub fn new(value: $value) -> Self {
                 $name { word: Raw::new(Self::encode(value)) }
@@ -336,7 +337,7 @@ pub struct AtomicBool {
 }
 
 impl AtomicBool {
-    /// One that holds `value`.
+    /// An atomic that holds `value`.
     #[track_caller]
     pub fn new(value: bool) -> Self {
         AtomicBool { word: Raw::new(Self::encode(value)) }
@@ -379,7 +380,7 @@ pub struct AtomicPtr<T> {
 }
 
 impl<T> AtomicPtr<T> {
-    /// One that holds `value`.
+    /// An atomic that holds `value`.
     #[track_caller]
     pub fn new(value: *mut T) -> Self {
         AtomicPtr { word: Raw::new(Self::encode(value)), target: PhantomData }

@@ -1,11 +1,11 @@
-//! Accesses of an atomic word that are not atomic: its owner says that nobody else uses it.
+//! Accesses of an atomic word that are not atomic: its owner says that no other thread uses it.
 //!
-//! They take no step, since nobody can notice what nobody else uses at the time. Whether that is so
-//! is asked of the clocks, in both directions: a store that comes later must have heard of the access.
+//! They take no step, since no other thread uses the word at the time, and so none can notice. The
+//! clocks check this in both directions: the access must also happen before a later store.
 
 use super::{Loc, Location, Machine, Touch};
 
-/// The access of another thread that a thread with this clock has not heard of.
+/// An access of another thread that does not happen before this clock.
 fn unheard(touches: &[Option<Touch>], index: usize, clock: &[u16]) -> Option<Site> {
     let mut others = touches.iter().enumerate().filter(|(by, _)| *by != index);
     others.find_map(|(by, touch)| touch.filter(|(time, _)| *time > clock[by])).map(|(_, site)| site)

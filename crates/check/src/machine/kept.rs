@@ -24,7 +24,7 @@ use super::{Clock, Loc, MAX_THREADS, Machine, Touch, mix};
 /// An object that has been freed, and is kept until the execution is over.
 pub(crate) struct Kept {
     pub(crate) object: Freed,
-    /// `None` if it does not matter who uses it.
+    /// `None` if later uses do not matter.
     pub(crate) freeing: Option<Freeing>,
 }
 
@@ -167,9 +167,9 @@ impl Machine {
         }
     }
 
-    /// Thread `index` uses what a cell holds, of which nobody else could notice when. It takes in
-    /// what its last writer knew, and if it writes, the content is a function of that and of
-    /// all that it knows itself.
+    /// Thread `index` uses the content of a cell; no other thread could notice when. The thread
+    /// takes in what the cell's last writer knew. If it writes, the content is a function of that
+    /// and of all that the thread knows.
     pub(crate) fn use_cell(
         &mut self,
         index: usize,

@@ -92,7 +92,7 @@ pub(crate) struct Machine {
     pausing: u8,
     /// What is known of waiting threads, by their fingerprints.
     patiences: HashMap<u64, Patience, ByFingerprint>,
-    /// The words and cells that there are, and who has used them.
+    /// The words and cells that exist, and the threads that have used them.
     pub(crate) register: Register,
     /// Messages and views, in place of buffers, where the memory is not TSO.
     pub(crate) weak: Option<Weak>,
@@ -347,16 +347,17 @@ impl Machine {
         behind.windows(2).position(|pair| pair[0].loc == pair[1].loc)
     }
 
-    /// Whether another thread could notice when the pending step is taken, as far as is known of
-    /// who touches which word.
+    /// Whether another thread could notice when the pending step is taken, as far as the search
+    /// knows which threads touch which words.
     ///
-    /// A step that nobody can notice is taken at once, without a choice: it commutes with
-    /// everything that may happen before it. A store that only enters the buffer is one; so is
-    /// a load of a word that no other thread writes, and a fence (its waiting is the drains'
-    /// choice). What is known grows while the search runs; when a step contradicts it, the
-    /// search starts again with the better knowledge, so the search that ends has relied on
-    /// nothing that failed. Until the first step that contradicts it the knowledge was right,
-    /// so an execution with such a step is among those that are covered.
+    /// A step that no thread can notice is taken at once, without a choice: it commutes with
+    /// everything that may happen before it. Such are a store that only enters the buffer, a load
+    /// of a word that no other thread writes, and a fence (its waiting is the drains' choice).
+    ///
+    /// The knowledge grows while the search runs. When a step contradicts it, the search starts
+    /// again with the better knowledge, so a search that ends has relied on nothing wrong. Until
+    /// the first step that contradicts it the knowledge was right, so the search covers the
+    /// executions with such a step.
     #[inline]
     pub(crate) fn noticeable(&self, index: usize) -> bool {
         match self.threads[index].pending {
@@ -374,8 +375,8 @@ impl Machine {
         }
     }
 
-    /// A drain that nobody can notice: of a word that only its writer touches. It is done at once:
-    /// the later stores can do without that entry all that they could do with it, and sooner.
+    /// A drain that no thread can notice, of a word that only its writer touches. It is done at
+    /// once: the later stores can do without that entry all that they could do with it, and sooner.
     #[inline]
     pub(crate) fn drains_unnoticed(&self, index: usize) -> bool {
         self.buffer(index).first().is_some_and(|entry| {
@@ -595,8 +596,8 @@ impl Machine {
             thread.log_clocks.remove(place);
         }
         thread.log[place].flushes += entry.flushes;
-        // The stores behind have one place less before them. But who waits for the first of the two
-        // waits for the survivor: the point of the program that a process-wide barrier
+        // The stores behind have one place less before them. But a barrier that waits for the first
+        // of the two waits for the survivor: the point of the program that a process-wide barrier
         // finds lies before both of them or after both.
         let moved = |stores: usize| if stores > place + 1 { stores - 1 } else { stores };
         thread.stable = moved(thread.stable);

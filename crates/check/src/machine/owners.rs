@@ -1,9 +1,9 @@
 //! Counts of owners, as those of an `Arc`: all that an owner is told is whether it was the last.
 //!
 //! So the order of increases and decreases is no choice, but for the last two decreases, and where
-//! somebody asks for the count. On x86 such a step is a locked instruction, which waits for the
-//! thread's buffer to be empty. In weak memory one message stands for all: whatever was released by
-//! those that have gone, in any order.
+//! a thread asks for the count. On x86 such a step is a locked instruction, which waits for the
+//! thread's buffer to be empty. In weak memory one message stands for all: it has what all owners
+//! that have gone released, in any order.
 
 use super::{Footprint, Loc, MAX_THREADS, Machine, Owners, mix};
 
@@ -30,7 +30,7 @@ impl Machine {
             Owners::More | Owners::FewerUnnoticed => {
                 Footprint { counts: Some((loc, false)), ..base }
             }
-            // Of three that go neither of two is the last, in either order.
+            // With three owners left, neither of two decreases is the last, in either order.
             Owners::Fewer => {
                 Footprint { counts: Some((loc, self.memory[loc as usize] < 3)), ..base }
             }
@@ -40,7 +40,7 @@ impl Machine {
     }
 
     pub(super) fn count(&mut self, index: usize, loc: Loc, owners: Owners) -> u64 {
-        // Who looks stands for a writer: the others' steps are noticed by nobody else.
+        // A step that looks counts as a write: only such a step notices the steps of the others.
         self.touch(index, loc, owners.looks());
         self.use_word(index, loc);
         let (count, result) = owners.of(self.memory[loc as usize]);

@@ -119,7 +119,7 @@ impl Access {
     pub(crate) const STRONG: Access =
         Access { acquires: true, releases: true, fails_acquiring: true, in_order: [false; 2] };
 
-    /// A lock is taken: what came before need not be known to the next who takes it.
+    /// A lock is taken: what came before need not happen before the next taking of the lock.
     pub(crate) const ACQUIRE: Access = Access { releases: false, ..Access::STRONG };
 
     /// A lock is let go.
@@ -141,8 +141,9 @@ impl Access {
     }
 }
 
-/// A step on a count of owners. Increases and decreases commute, as long as nobody looks: all that an
-/// owner is told is whether it was the last. Every decrease releases, and the last one acquires.
+/// A step on a count of owners. Increases and decreases commute, as long as no thread looks at the
+/// count: an owner only learns whether it was the last. Every decrease releases, and the last
+/// decrease acquires.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owners {
     /// One more, made by an owner.
@@ -151,18 +152,19 @@ pub(crate) enum Owners {
     Fewer,
     /// One fewer, where the last one does nothing that could be noticed.
     FewerUnnoticed,
-    /// Returns the count, and acquires what those that have gone have released.
+    /// Returns the count, and acquires what the owners that have gone have released.
     Look,
-    /// One more if there is any, made by somebody else; returns 1 if there was.
+    /// One more if there is any owner, made by a thread that need not be an owner; returns 1 if
+    /// there was one.
     MoreIfAny,
 }
 
 /// What is chosen where a thread does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
-    /// Whether its wait ends without a reason.
+    /// Whether the thread's wait ends without a reason.
     WakesUp,
-    /// Which of so many threads that wait it notifies.
+    /// The thread that is notified, of this number of waiting threads.
     Waiter(u8),
 }
 
@@ -194,10 +196,10 @@ pub(crate) enum Op {
     Fence,
     /// A step on a count of owners; see [`Owners`].
     Count(Loc, Owners),
-    /// One of so many possibilities, whichever the search likes. Nothing comes between this step and
-    /// the one before it.
+    /// Takes one of the choice's possibilities; the search tries each. No step comes between this
+    /// step and the thread's step before it.
     Choose(Choice),
-    /// The process-wide barrier, or one that reaches the threads of this mask alone.
+    /// The process-wide barrier, which reaches the threads of this mask.
     HeavyStart(u8),
     HeavyFinish,
     /// It waits for something that it has looked at since its last pause to change; see `waits`.
@@ -288,8 +290,8 @@ pub(crate) enum Kind {
     Coalesce,
     /// A thread that pauses goes on although nothing that it has looked at has changed.
     GiveUp,
-    /// The pending step is to take the next of its possibilities: a newer message to read, an older one
-    /// to store before, or the next of a [choice](Op::Choose).
+    /// The pending step is to take the next of its possibilities: a newer message to read, an older
+    /// message to store before, or the next of a [choice](Op::Choose).
     Shift,
     /// Weak memory: a process-wide barrier reaches a thread.
     Barrier,
@@ -343,8 +345,8 @@ pub(crate) fn decode(event: Event) -> (Kind, usize) {
 pub(crate) struct Footprint {
     pub(crate) loc: Option<Loc>,
     pub(crate) writes: bool,
-    /// The words that a thread which gives up has looked at: bit `i` for those whose number is `i`
-    /// modulo 64.
+    /// The words that a thread which gives up has looked at: bit `i` stands for the words whose
+    /// number is `i` modulo 64.
     pub(crate) looks: u64,
     /// The count of owners that it changes, and whether it may be the last but one to decrease it.
     pub(crate) counts: Option<(Loc, bool)>,

@@ -49,9 +49,9 @@ impl Machine {
         }
     }
 
-    /// Leaves of what a thread has read no more than how many operations it has done and how many
-    /// words it has made; and, for the verdict on races and on freed memory, how far it has
-    /// heard of the others and what it used when.
+    /// Forgets what a thread has read. The number of operations that it has done and of words that
+    /// it has made stay. So do, for the verdict on races and on freed memory, its clock and the
+    /// times at which it used each word and cell.
     pub(crate) fn forget_reads(&mut self, index: usize) {
         let thread = &mut self.threads[index];
         let place = u64::from(thread.operation) << 32 | thread.words as u64;

@@ -41,7 +41,7 @@ pub(crate) const SINGLE_ROUNDS: u32 = 12;
 /// The number of times in a row that a thread gives up while others can move.
 pub(crate) const MOST_IN_VAIN: u32 = 16;
 
-/// So often in a row it gives up when nobody else can.
+/// The number of times in a row that a thread gives up when no other thread can move.
 const MOST_ALONE: u32 = 200;
 
 /// A look of a waiting thread: at which word, what it saw, and where in the source.

@@ -5,16 +5,16 @@
 //! *Unnoticeable steps* are taken at once ([`Machine::noticeable`]): in the words of partial-order
 //! reduction each is a persistent set of its own.
 //!
-//! *Sleep sets* (Godefroid). When all that begins with event `a` has been explored from a state,
-//! and then `b`, which `a` does not conflict with, is taken there, then `a` need not be taken right
-//! after `b`: that would be `b` after `a`, already seen. So `a` sleeps until something that
-//! conflicts with it happens. What conflicts is decided as the execution runs, from the words that
-//! the pending steps name: the reduction is dynamic. Two drains conflict if they write one word; a
-//! drain or a step and a step, if they touch one word and one of them writes it. A thread's own
-//! step and its own drain never do, where both can happen: the load finds the same value in the
-//! buffer and in memory, and the store has room either way. Returns conflict with calls, because
-//! the specification asks which came first; so does the drain of an operation's last store, after
-//! which it outruns nobody any more.
+//! *Sleep sets* (Godefroid). Suppose that all executions that begin with event `a` have been
+//! explored from a state, and that `b`, which does not conflict with `a`, is taken there next. Then
+//! `a` need not be taken right after `b`: that would be `b` after `a`, already seen. So `a` sleeps
+//! until something that conflicts with it happens. What conflicts is decided as the execution runs,
+//! from the words that the pending steps name: the reduction is dynamic. Two drains conflict if
+//! they write one word; a drain or a step and a step, if they touch one word and one of them writes
+//! it. A thread's own step and its own drain, where both can happen, never conflict: the load finds
+//! the same value in the buffer and in memory, and the store has room either way. Returns conflict
+//! with calls, because the specification asks which came first; so does the drain of an operation's
+//! last store, after which it outruns nobody any more.
 //!
 //! *States* are not explored twice. A state is what the future depends on, of the threads and of
 //! the verdict:
@@ -22,35 +22,34 @@
 //! - memory, the buffers, and each thread's local state. A thread is deterministic, so that is a
 //!   function of what it has read so far, of which the fingerprint is kept.
 //! - the set of possibilities that the specification's monitor has arrived at
-//!   ([`monitor`](crate::monitor)), in place of the order in which calls and returns came: what no
-//!   future verdict depends on is no part of the state.
-//! - of a thief that has returned from a steal, no longer what it has read: it goes back to a loop
-//!   that keeps nothing, and takes a fresh handle no larger than a pointer to the queue, so its
-//!   local state is the number of its steals ([`forget`](crate::engine::forget)). What it did to
-//!   words is in memory; what it did to cells, of which memory does not speak, is in the
-//!   fingerprints of their contents, which are those of their writers' states. While clocks are
-//!   kept for the verdict on races and freed memory, its clock and the times at which it used each
-//!   word and cell stay part of the state.
+//!   ([`monitor`](crate::monitor)). The order in which calls and returns came is no part of the
+//!   state: no future verdict depends on it otherwise.
+//! - of a thief that has returned from a steal, the number of its steals, and no longer what it has
+//!   read ([`forget`](crate::engine::forget)). It goes back to a loop that keeps nothing, and takes
+//!   a fresh handle no larger than a pointer to the queue. What it did to words is in memory. What
+//!   it did to cells is not in memory, but in the fingerprints of their contents, which are those
+//!   of their writers' states. While clocks are kept for the verdict on races and freed memory, its
+//!   clock and the times at which it used each word and cell stay part of the state.
 //!
-//! Sleep sets and states are combined as Godefroid does: with each state stands the sleep
-//! set it was explored with, and a state that comes again with a sleep set that lacks some of those
-//! events has exactly those explored. Every step changes its thread's fingerprint, so no state can
+//! Sleep sets and states are combined as Godefroid does: each state is kept with the sleep set that
+//! it was explored with. If the state comes again with a sleep set that lacks some of those events,
+//! exactly these events are explored. Every step changes its thread's fingerprint, so no state can
 //! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and
 //! `tests/it/litmus.rs` compare the verdicts and outcomes with those of searches that leave out
 //! less.
 //!
-//! *Waiting.* Of the rounds of a waiting thread only those are explored that see something new, and
-//! that it may give up at any of them: see [`machine::waits`](crate::machine) for the argument.
-//! Giving up conflicts with every write to a word that the thread has looked at.
+//! *Waiting.* Of the rounds of a waiting thread the search explores those that see something new,
+//! and that the thread gives up at any of them: see [`machine::waits`](crate::machine) for the
+//! argument. Giving up conflicts with every write to a word that the thread has looked at.
 //!
 //! Fingerprints have 64 bits: among n states the odds that two share one are n^2 / 2^65 (for ten
 //! million states, three in a million).
 //!
 //! # Random search
 //!
-//! Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010): every thread, every buffer's
-//! drain and every buffer's coalescing has a random priority, the highest that can move moves, and
-//! at d - 1 random steps the one that moves falls to the bottom.
+//! Probabilistic concurrency testing (Burckhardt et al., ASPLOS 2010). Every thread, every buffer's
+//! drain and every buffer's coalescing has a random priority. Of those that can move, the highest
+//! moves; at d - 1 random steps its priority falls to the lowest.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -92,7 +91,7 @@ struct LeftOut {
 pub(crate) enum Exploring {
     Yes,
     No,
-    /// Not any more in this execution, whatever else is asked for.
+    /// No more in this execution, whatever the model asks for later.
     Skips,
 }
 
@@ -104,8 +103,8 @@ pub(crate) struct Search {
     position: usize,
     /// Up to here the trace is a replay.
     fixed: usize,
-    /// The last choice of the replay ends here: what the ones before it did is known from earlier
-    /// executions.
+    /// The last choice of the replay ends here: what the choices before it did is known from
+    /// earlier executions.
     known_to: usize,
     nodes: Vec<Node>,
     states: HashMap<u64, Events, ByFingerprint>,
@@ -226,7 +225,7 @@ impl Search {
                 self.follow_trace();
                 true
             }
-            // Which words two threads share is only found out by running.
+            // Only a run shows which words two threads share.
             Strategy::Replay(_) if again => {
                 self.restarts += u32::from(self.end == Some(End::Restart));
                 self.rewind();
@@ -255,7 +254,7 @@ impl Search {
         }
     }
 
-    /// To the beginning of the execution that is asked for, if one is.
+    /// Goes to the beginning of the execution that the strategy asks for, if it does.
     fn rewind(&mut self) {
         if let Strategy::Replay(choices) = &self.config.strategy {
             self.trace.clone_from(choices);

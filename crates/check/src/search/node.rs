@@ -31,7 +31,7 @@ pub(super) struct Node {
     pub(super) todo: Events,
     pub(super) done: Events,
     pub(super) sleep: Events,
-    /// Which of `done` and `sleep` return, or make a push visible.
+    /// The events of `done` and `sleep` that return, or make a push visible.
     pub(super) returns: Events,
 }
 
@@ -75,7 +75,7 @@ pub(super) fn enabled(machine: &Machine) -> Events {
     events
 }
 
-/// An event that nobody can notice, if there is one.
+/// An event that no thread can notice, if there is one.
 pub(super) fn unnoticed(machine: &Machine) -> Option<Event> {
     if machine.choosing().is_some() {
         return None;

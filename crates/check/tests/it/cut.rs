@@ -1,6 +1,6 @@
-//! An execution that is cut short while one of its threads is in a destructor that a panic runs:
-//! the others are unwound all the same, and no load is answered by anything but what the word
-//! holds. And a search that is cut short by its time.
+//! An execution is cut short while one of its threads is in a destructor that a panic runs. The
+//! others are unwound all the same, and each load returns what the word holds. And a search is cut
+//! short by its time.
 
 #![forbid(unsafe_code)]
 

@@ -154,8 +154,8 @@ fn a_set_up_that_panics_unwinds() {
     assert_eq!(sees(|| {}).verdict, Verdict::Clean);
 }
 
-/// A thread that panics with what panics when it is dropped, while another one waits: that one is
-/// unwound all the same.
+/// A thread panics with a payload that panics when it is dropped, while another thread waits. The
+/// waiting thread is unwound all the same.
 #[test]
 fn the_others_are_unwound() {
     static DROPS: AtomicU32 = AtomicU32::new(0);

@@ -44,8 +44,8 @@ mod interpreter {
         at: Vec<usize>,
         buffers: Vec<Vec<(usize, u64)>>,
         registers: Vec<Vec<u64>>,
-        /// For a thread in a process-wide barrier: who has not passed a point with an empty
-        /// buffer.
+        /// For a thread in a process-wide barrier: the threads that have not passed a point with
+        /// an empty buffer.
         barrier: Vec<Option<u32>>,
     }
 

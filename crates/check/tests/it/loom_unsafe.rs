@@ -104,7 +104,7 @@ fn memory_is_given_back() {
 
 #[test]
 fn what_cannot_be_reached_is_a_violation_when_it_is() {
-    // SAFETY: it panics, whoever calls it.
+    // SAFETY: the function panics, wherever it is called.
     let text = wrong(Machine::unbounded(), || unsafe { loom::hint::unreachable_unchecked() });
     assert!(text.contains("unreachable_unchecked was reached"), "{text}");
 }

@@ -37,7 +37,7 @@ fn outcomes(orderings: Orderings) -> BTreeSet<Vec<u64>> {
     explore(&Config { orderings, ..Config::c11() }, &passing).outcomes
 }
 
-/// The demand of this kind that comes so many-th in the source.
+/// The demand of this kind with this number, from 0, in the order of the source.
 fn demand(kind: Demand, number: usize) -> Weakening {
     let report = explore(&Config { orderings: Orderings::Listed, ..Config::c11() }, &passing);
     let mut of_kind = report.demands.into_iter().filter(|weakening| weakening.demand == kind);
@@ -53,7 +53,7 @@ fn what_is_asked_for_is_listed_and_can_be_left_out() {
     assert!(report.demands.iter().all(|all| all.file.ends_with("tests/it/orderings.rs")));
     let written = outcomes(Orderings::AsWritten);
     assert_eq!(written, report.outcomes);
-    // Who has heard knows of the message; and one of the two sees the other's store.
+    // The reader of the flag sees the message; and one of the two sees the other's store.
     let missed = |outcomes: &BTreeSet<Vec<u64>>| outcomes.iter().any(|seen| seen[1] == 2);
     let both = |outcomes: &BTreeSet<Vec<u64>>| outcomes.iter().any(|seen| seen[0] + seen[2] == 0);
     assert!(!missed(&written) && !both(&written));

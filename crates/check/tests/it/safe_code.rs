@@ -266,7 +266,7 @@ fn looms_names() {
         let builder = loom::thread::Builder::new().name("\0".to_owned()).stack_size(0);
         builder.spawn(|| ()).unwrap().join().unwrap();
         let (told, pair) = (Condvar::new(), Mutex::new(()));
-        // Nobody else is there: the time is over in the end.
+        // No other thread notifies: the time is over in the end.
         let (guard, ended) = told.wait_timeout(pair.lock().unwrap(), Duration::ZERO).unwrap();
         assert!(ended.timed_out());
         let (_guard, ended) = told.wait_timeout_while(guard, Duration::MAX, |()| true).unwrap();

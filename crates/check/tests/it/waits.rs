@@ -1,5 +1,5 @@
-//! Waiting: whatever a thread may do because it has stopped waiting is explored, whoever else can
-//! move.
+//! Waiting: all that a thread may do because it has stopped waiting is explored, even if other
+//! threads can move.
 
 #![forbid(unsafe_code)]
 
@@ -16,8 +16,8 @@ use proptest::strategy::Strategy as Generator;
 enum Instruction {
     Store(usize, u64),
     Load(usize),
-    /// Looks until the word holds the value, at most so often, with a pause after each look; keeps
-    /// what it has seen last.
+    /// Looks until the word holds the value, at most this number of times, with a pause after each
+    /// look; keeps what it has seen last.
     Look(usize, u64, u32),
     /// The same, where two words are looked at in turn and only the second is waited for.
     LookPast(usize, usize, u64, u32),

@@ -1,9 +1,9 @@
 //! A shared owner whose count is a word of the machine.
 //!
-//! The count decides who drops the value, and when; between a step on the count and the real owner's
-//! drop no other step can come, so the two agree. Only the last owner learns that it is the last, so
-//! the order in which owners come and go is a choice no further than that; and not at all where the
-//! value's destructor does nothing.
+//! The count decides which owner drops the value, and when. No step can come between a step on the
+//! count and the real owner's drop, so the count and the real owners agree. An owner learns only
+//! whether it is the last, so the search chooses which owner is the last, not the whole order.
+//! Where the value's destructor does nothing it does not choose that either.
 #![expect(unsafe_code, reason = "raw pointers of an owner are taken back by unsafe functions")]
 
 use std::borrow::Borrow;
@@ -292,7 +292,7 @@ pub struct Weak<T: ?Sized> {
 }
 
 impl<T> Weak<T> {
-    /// One that never becomes an owner.
+    /// A `Weak` that never becomes an owner.
     pub fn new() -> Self {
         Weak { count: None, value: StdWeak::new() }
     }

@@ -11,7 +11,7 @@ pub struct Barrier {
     met: Condvar,
 }
 
-/// Whether a thread is the one of those that have met that leads.
+/// Whether a thread is the leader of the threads that have met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BarrierWaitResult(bool);
 
@@ -22,7 +22,7 @@ impl Barrier {
         Barrier { size, state: Mutex::new((0, 0)), met: Condvar::new() }
     }
 
-    /// Waits until so many threads are here. The last of them leads.
+    /// Waits until the barrier's number of threads wait here. The last of them leads.
     ///
     /// # Panics
     ///

@@ -13,7 +13,7 @@ use crate::raw::{self, Raw};
 
 /// As [`std::sync::Condvar`]: a wait may end without a notification, as often as the model's
 /// [builder](crate::loom::model::BuilderOn::spurious_wakeups) says, and
-/// [`notify_one`](Self::notify_one) wakes any of those that wait.
+/// [`notify_one`](Self::notify_one) wakes any of the waiting threads.
 #[derive(Debug)]
 pub struct Condvar {
     /// Each wait and each notification changes this word, so their order is a choice.
@@ -113,7 +113,7 @@ impl Condvar {
         if word.load_as(Access::RELAXED) == 1 {
             raw::pause();
         }
-        // From here on nobody notifies it, and whoever has, has.
+        // From here on no thread notifies this one; an earlier notification counts.
         self.takes_its_turn();
         let left = self.queued(|queue| {
             let at = queue.iter().position(|other| StdArc::ptr_eq(other, &word));
@@ -152,8 +152,9 @@ impl Condvar {
         Ok((guard, WaitTimeoutResult(false)))
     }
 
-    /// Wakes one of those that wait, if anybody does: any, or the one that has waited longest, as the
-    /// model's [builder](crate::loom::model::BuilderOn::notify_any) says.
+    /// Wakes a waiting thread, if there is any. The model's
+    /// [builder](crate::loom::model::BuilderOn::notify_any) says whether it may be any, or is the
+    /// thread that has waited longest.
     ///
     /// # Panics
     ///
@@ -170,7 +171,7 @@ impl Condvar {
         }
     }
 
-    /// Wakes all who wait.
+    /// Wakes all waiting threads.
     ///
     /// # Panics
     ///

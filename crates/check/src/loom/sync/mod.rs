@@ -1,4 +1,4 @@
-//! What threads of a model share. A thread that waits here for what nobody will do is a deadlock.
+//! Types that threads of a model share. A thread that waits here for ever is a deadlock.
 
 pub mod atomic {
     //! Atomic types of every width, whose every access is a choice of the search.

@@ -83,7 +83,7 @@ impl<T> Drop for Sender<T> {
     #[track_caller]
     fn drop(&mut self) {
         if self.channel.senders.newest(Change::Add(u64::MAX), Access::STRONG) == 1 {
-            // Nobody sends any more: whoever waits is let go.
+            // No sender is left: a waiting receiver goes on.
             let close = Change::Add(CLOSED.wrapping_sub(EMPTY));
             self.channel.room.newest(close, Access::RELEASE);
         }

@@ -1,7 +1,8 @@
 //! A lock: an exchange that waits takes it, a store lets it go.
 //!
 //! That store waits in its thread's buffer like any other. A lock whose release is a
-//! read-modify-write has fewer executions, so what is right with this one is right with that one.
+//! read-modify-write has fewer executions, so a program that is right with this lock is right with
+//! such a lock.
 
 use std::fmt;
 use std::ops::{Deref, DerefMut};
@@ -53,10 +54,11 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     ///
-    /// [`TryLockError::WouldBlock`] if somebody has; if it is poisoned.
+    /// [`TryLockError::WouldBlock`] if a thread has it; [`TryLockError::Poisoned`] if it is
+    /// poisoned.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
-        // It fails only while somebody has it, and who fails knows no more than that.
+        // Fails only while another thread holds the lock, and a failure acquires nothing.
         let access = Access { fails_acquiring: false, ..Access::ACQUIRE };
         match self.taken.newest(Change::CompareExchange(0, 1), access) {
             0 => Ok(self.guard()?),

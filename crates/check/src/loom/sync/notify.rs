@@ -16,7 +16,7 @@ pub struct Notify {
 }
 
 impl Notify {
-    /// One that has not been notified.
+    /// A `Notify` that has not been notified.
     #[track_caller]
     pub fn new() -> Self {
         Notify { silent: Raw::new(1), waits: AtomicBool::new(false) }

@@ -3,10 +3,12 @@
 //!
 //! # The model
 //!
-//! Sources: Kang, Hur, Lahav, Vafeiadis and Dreyer, *A Promising Semantics for Relaxed-Memory
-//! Concurrency* (POPL 2017), without its promises; Lahav, Vafeiadis, Kang, Hur and Dreyer,
-//! *Repairing Sequential Consistency in C/C++11* (PLDI 2017), whose model RC11 this is an
-//! operational form of.
+//! Sources, both of 2017:
+//!
+//! - Kang, Hur, Lahav, Vafeiadis and Dreyer, *A Promising Semantics for Relaxed-Memory Concurrency*
+//!   (POPL), without its promises;
+//! - Lahav, Vafeiadis, Kang, Hur and Dreyer, *Repairing Sequential Consistency in C/C++11* (PLDI):
+//!   this model is an operational form of its model RC11.
 //!
 //! Each word has its *modification order*: the list of its *messages*, one for each store. A *view*
 //! names a place in each word's list. A thread's view says what it can no longer miss: it reads no
@@ -31,27 +33,28 @@
 //! - No promises: a load reads what has been stored. So load buffering (LB), which Arm allows for
 //!   relaxed accesses, is left out, as RC11 and loom leave it out.
 //!
-//! The order of what is sequentially consistent, S, is C++20's ([atomics.order], which Rust refers
-//! to): if `A` is *coherence-ordered before* `B` (a chain of reads-from, modification order and
-//! from-read), then in S `A` comes before `B`, or before a fence after `B`, and a fence before `A`
-//! comes before those. RC11's psc is the same between fences, and for accesses it has modification
-//! order and from-read in place of the chain.
+//! The order of sequentially consistent operations, S, is C++20's ([atomics.order], which Rust
+//! refers to). `A` is *coherence-ordered before* `B` if a chain of reads-from, modification order
+//! and from-read leads from `A` to `B`. Then in S `A` comes before `B`, or before a fence after
+//! `B`, and a fence before `A` comes before those. RC11's psc is the same between fences. For
+//! accesses it has modification order and from-read in place of the chain.
 //!
 //! The executions are those in which program order, reads-from and S have no cycle together. C++20
 //! and RC11 ask that of S with a part of happens-before, and of program order with reads-from
-//! alone. So one is left out in which a `SeqCst` access comes before another by way of an access
-//! that is only release or acquire, and after it in S: Power has such executions, x86 and 64-bit
-//! Arm have none (`tests/it/weak.rs`, the test Z6.U). `tests/it/weak.rs` compares the outcomes with
-//! an enumeration of candidate executions under these axioms.
+//! alone. So this model leaves out the executions in which a `SeqCst` access comes before another
+//! by way of an access that is only release or acquire, and after it in S. Power has such
+//! executions, x86 and 64-bit Arm have none (`tests/it/weak.rs`, the test Z6.U).
+//! `tests/it/weak.rs` compares the outcomes with an enumeration of candidate executions under these
+//! axioms.
 //!
 //! Why a place for each word is enough: the steps of an execution are taken in S. A fence or a
 //! `SeqCst` access `B` that was taken has left at least the place that it knows, or stands at, of
 //! each word or of its own. A `SeqCst` access at a place before that would be coherence-ordered
 //! before `B`, or before what `B` knows, and so come before `B` in S.
 //!
-//! A word or a cell that a thread makes is written by that thread, without an atomic store: who
-//! uses it must have heard of its making, or the two race. Clocks, for that and for races on cells,
-//! go with the views of messages, not with those of fences alone.
+//! The thread that makes a word or a cell writes it, without an atomic store. The making must
+//! happen before each use by another thread, or the two race. Clocks, for that and for races on
+//! cells, go with the views of messages, not with those of fences alone.
 //!
 //! # Waiting
 //!
@@ -61,16 +64,17 @@
 //! there ([`Machine::fruitless`]): the search has others in which the thread has waited on. It may
 //! give up at any moment at which it could read the same again.
 //!
-//! A thread of a loom model whose rounds write is in another state after each of them. Having read the same in
-//! [`MOST_OLD`] rounds after which there was something newer, it reads the newest: an older store is
-//! not seen for ever. The search then says that it was not complete.
+//! A thread whose rounds write is in another state after each of them. In a loom model, once it has
+//! read the same in [`MOST_OLD`] rounds although there was a newer message, it reads the newest: no
+//! thread sees an older store for ever. The search then says that it was not complete.
 
 use super::parts::FENCES;
 use super::{Access, Change, Clock, Footprint, Kind, Loc, Look, MAX_THREADS, Machine, Op, mix};
 
 mod state;
 
-/// So many rounds in a row a thread that waits, and whose rounds write, reads the same old messages.
+/// The most rounds in a row in which a waiting thread, whose rounds write, reads the same old
+/// messages.
 const MOST_OLD: u32 = 4;
 
 /// A place in the modification order of each word, by the word's number; places that are not there
@@ -99,7 +103,7 @@ impl Places {
         }
     }
 
-    /// A message has come to this place: those from there on have moved.
+    /// A message was put at this place: the messages from there on have moved.
     fn make_room(&mut self, word: usize, place: usize) {
         if let Some(known) = self.0.get_mut(word) {
             if usize::from(*known) >= place {
@@ -115,12 +119,12 @@ fn join_clocks(mine: &mut Clock, theirs: &Clock) {
     }
 }
 
-/// Whether one clock has heard of something that the other has not.
+/// Whether `one` has a later time of some thread than `other`.
 fn ahead(one: &Clock, other: &Clock) -> bool {
     one.iter().zip(other).any(|(one, other)| one > other)
 }
 
-/// What who acquires it knows from then on.
+/// What a thread that acquires it knows from then on.
 #[derive(Clone, Debug, Default)]
 struct View {
     places: Places,
@@ -151,7 +155,7 @@ struct Word {
     messages: Vec<Message>,
     /// The thread that made it, and its time then.
     made: Option<(usize, u16)>,
-    /// It is a count of owners, whose one message stands for all.
+    /// The word is a count of owners, and its one message stands for all.
     counted: bool,
 }
 
@@ -181,7 +185,7 @@ pub(crate) struct Weak {
     /// word stands.
     fences: Places,
     fruitless: bool,
-    /// A use of a word of whose making the user has not heard.
+    /// A use of a word whose making did not happen before the use.
     pub(crate) race: Option<(Loc, usize)>,
     /// How many messages are behind that of the last step.
     pub(crate) newer: usize,
@@ -428,8 +432,7 @@ impl Machine {
         }
     }
 
-    /// Performs a thread's pending step, if it is one of those that differ from TSO's, and returns
-    /// what it read.
+    /// Performs a thread's pending step, if it differs from TSO's, and returns what it read.
     pub(super) fn perform_weakly(&mut self, index: usize, op: Op) -> Option<u64> {
         let in_order = self.is_in_order(index);
         let result = match op {

@@ -1,8 +1,8 @@
 //! The fingerprint of messages and views.
 //!
-//! A place in a modification order before which nobody can read or write any more is the same as
-//! the one after it. So places are counted from the first that some thread is still at: a thread
-//! that has not ended, and that is known to use the word.
+//! A place in a modification order before which no thread can read or write any more is the same as
+//! the place after it. So places are counted from the first place of a thread that has not ended
+//! and is known to use the word.
 
 use super::super::{Machine, Op, mix};
 use super::{Clock, Places, View, Weak};
@@ -16,7 +16,8 @@ impl Machine {
             .enumerate()
             .map(|(number, word)| {
                 let users = self.touched[word.loc as usize].by;
-                // What one thread alone uses, or nobody has stored to, is no more than its value.
+                // A word that only one thread uses, or to which no thread has stored, is no more
+                // than its value.
                 if word.counted {
                     return Some(0);
                 }
