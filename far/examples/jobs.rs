@@ -25,7 +25,7 @@ fn sums((depth, number): (u32, u64), context: &mut Context<'_, (u32, u64), u64>)
     context.push((depth - 1, 2 * number + 1));
 }
 
-/// What a value comes to, without a world.
+/// The result of a value, without a world.
 fn alone(
     value: (u64, u64),
     halves: &impl Fn((u64, u64)) -> Divided<(u64, u64), u64>,
@@ -121,8 +121,8 @@ impl<'de> Deserialize<'de> for Panicking {
 }
 
 thread_local! {
-    /// Calls that this thread has under way, and how many of these it has begun on top of one that
-    /// waits.
+    /// The number of calls that this thread has under way, and the number of these that it has
+    /// begun on top of a waiting call.
     static UNDER_WAY: Cell<(u32, u32)> = const { Cell::new((0, 0)) };
 }
 

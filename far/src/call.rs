@@ -1,7 +1,7 @@
 //! Calls that wait: a function that calls itself on values, in pairs of which either may run on
 //! another rank.
 //!
-//! A *half* is a value, and who waits for what it comes to: a rank, and the number of the call
+//! A *half* is a value, and the place that waits for its result: a rank, and the number of the call
 //! there. [`join`] puts the second half into its worker's bag, where it can be stolen like any
 //! task, and runs the first. If the second is still there then, it runs it, too. If not, another
 //! worker or rank has it, and the call waits: it runs what its worker has, steals, and reads what
@@ -52,8 +52,8 @@ impl<T, R> fmt::Debug for Call<'_, T, R> {
     }
 }
 
-/// What the function comes to on two values, either of which may run on another rank. Returns when
-/// both are there.
+/// The results of the function for two values, either of which may run on another rank. Returns
+/// when both are there.
 ///
 /// The first is run by this worker, at once. While the call waits for the second, this worker runs
 /// other tasks, above it on the stack.
@@ -73,7 +73,7 @@ trait Forks<T, R> {
     fn rank(&self) -> usize;
 }
 
-/// A value, and who waits for what it comes to.
+/// A value, and the place that waits for its result.
 #[derive(Serialize, Deserialize)]
 struct Half<T> {
     value: T,
@@ -81,7 +81,7 @@ struct Half<T> {
     call: u64,
 }
 
-/// The number of the call that nobody waits for but [`World::call`].
+/// The number of the call for which only [`World::call`] waits.
 const FIRST: u64 = 0;
 
 /// The job of a function that calls itself.
@@ -179,7 +179,7 @@ where
 {
     fn join(&mut self, first: T, second: T) -> (R, R) {
         let job = self.job;
-        // Relaxed: a number that nobody else has is all that is asked of it.
+        // Relaxed: the number need only be unique.
         let call = job.next.fetch_add(1, Ordering::Relaxed);
         let rank = self.runner.rank() as u32;
         self.runner.context().push(Half { value: second, rank, call });
@@ -242,10 +242,10 @@ impl World {
     ///
     /// A worker's stack grows as deep as the calls, and by the same depth for each task that it
     /// runs while calls wait. It runs up to sixteen such tasks, and the tasks that were sent with
-    /// them; more only if all workers of the rank wait so deep, or if nothing happens for some
-    /// time. A pair of calls costs about a hundred nanoseconds if no rank steals. There are no
-    /// checkpoints, because a stack cannot be saved. [`divide`](World::divide) never waits and
-    /// takes less memory, but needs a separate join.
+    /// them. It runs more only if all workers of the rank wait at that depth, or if nothing happens
+    /// for some time. A pair of calls costs about a hundred nanoseconds if no rank steals. There
+    /// are no checkpoints, because a stack cannot be saved. [`divide`](World::divide) never waits
+    /// and takes less memory, but needs a separate join.
     ///
     /// # Errors
     ///

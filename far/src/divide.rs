@@ -2,8 +2,8 @@
 //! their results are joined.
 //!
 //! A task is a value and its place: the sequence of left and right turns that leads to it. The
-//! worker that finds a value's result keeps it with its place. Where the results of both halves of
-//! a value meet, in a worker, in a rank or on the way to rank 0, they are joined, and the joined
+//! worker that finds a value's result keeps it with its place. The results of both halves of a
+//! value meet in a worker, in a rank or on the way to rank 0. There they are joined, and the joined
 //! result takes the value's place. So no call waits. Each join takes exactly the two halves of one
 //! value, the left half first, and need be neither commutative nor associative. As many results are
 //! kept as have not met their other half: few, since a worker goes deep first, and those of whole
@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::job::{Value, reduction};
 use crate::world::{Error, Outcome, World};
 
-/// What a value is divided into, or comes to.
+/// The halves that a value is divided into, or its result.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Divided<T, R> {
     /// Two halves, each of which may run on another rank.
@@ -59,8 +59,8 @@ impl World {
     /// halves that are given as values, and may run on other ranks. Collective; rank 0's
     /// `value` counts, and the outcome is there.
     ///
-    /// A half costs a task and its place, some hundred nanoseconds and more where it is stolen, so
-    /// a value that is worth less than some microseconds is better made whole, with
+    /// A half costs a task and its place: some hundred nanoseconds, and more if it is stolen. So a
+    /// value of less than some microseconds of work is better done whole, with
     /// [`poach_runtime::join`] in it.
     ///
     /// # Errors

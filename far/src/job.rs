@@ -127,8 +127,8 @@ pub(crate) trait Job: Sized + Sync {
     fn combine(&self, into: &mut Self::Result, other: Self::Result);
     fn run<S: Runner<Self>>(&self, task: Self::Task, runner: &mut S);
 
-    /// What a call has come to on another rank, which is `from`: encoded, and decoded by the call
-    /// that waits for it.
+    /// The result of a call on another rank, which is `from`: encoded, and decoded by the call that
+    /// waits for it.
     ///
     /// # Errors
     ///

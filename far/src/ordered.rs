@@ -42,7 +42,7 @@ impl<T, V> Ordered<'_, '_, T, V> {
         self.context.push(Placed { path, value: task });
     }
 
-    /// Adds a value, after those that this task has added before.
+    /// Adds a value, after the values that this task has added before.
     pub fn emit(&mut self, value: V) {
         let mut path = self.below(0);
         path.push(self.emitted);
@@ -52,9 +52,9 @@ impl<T, V> Ordered<'_, '_, T, V> {
 }
 
 impl<T: Value> JobBuilder<'_, T> {
-    /// Runs the job, and returns what its tasks have emitted in the order of a sequential program:
-    /// what a task [emits](Ordered::emit), and then what the tasks that it
-    /// [pushed](Ordered::push) do, the first of them first. So a reduction of it need not be
+    /// Runs the job, and returns what its tasks have emitted in the order of a sequential program.
+    /// First comes what a task [emits](Ordered::emit), and then what the tasks that it
+    /// [pushed](Ordered::push) emit, the first of them first. So a reduction of it need not be
     /// commutative.
     ///
     /// A value takes the path of its task beside it, four bytes a level, until the end.

@@ -61,7 +61,7 @@ pub trait Program {
     /// A task.
     type Task: Serialize + DeserializeOwned;
 
-    /// Runs one, which pushes those that it makes. Returns what it takes, in nanoseconds.
+    /// Runs a task, which pushes the tasks that it makes. Returns its time, in nanoseconds.
     fn run(&mut self, rank: usize, task: Self::Task, push: &mut dyn FnMut(Self::Task)) -> f64;
 }
 
@@ -120,7 +120,7 @@ pub enum Wrong {
     },
 }
 
-/// A message on its way: when it arrives, its number, who sent it.
+/// A message on its way: the time of its arrival, its number, its sender.
 #[derive(Debug)]
 struct Arrival {
     at: f64,
@@ -139,7 +139,7 @@ struct Network {
     boxes: Vec<BinaryHeap<Reverse<Keyed>>>,
     /// When the last message of each pair arrives, by receiver and sender.
     last: Vec<std::collections::HashMap<usize, f64>>,
-    /// Ranks to be woken: who and when.
+    /// Ranks to be woken, and when.
     woken: Vec<(usize, f64)>,
     words: Vec<[u64; 2]>,
     slots: Vec<Vec<Vec<u8>>>,
@@ -497,7 +497,7 @@ impl<P: Program> Simulation<P> {
     }
 }
 
-/// When, and whose.
+/// The time, and the rank.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Turn(f64, usize);
 

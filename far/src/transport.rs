@@ -10,7 +10,7 @@ use crate::message::Message;
 pub enum Word {
     /// The ends of the shared part.
     Ends,
-    /// How many parcels have been copied out by those that have claimed them.
+    /// The number of parcels that their thieves have copied out.
     Copied,
 }
 
@@ -32,7 +32,7 @@ pub trait Transport {
     /// Sends a message.
     fn send(&mut self, to: usize, message: Message);
 
-    /// The next message that has arrived, and who sent it.
+    /// The next message that has arrived, and its sender.
     fn receive(&mut self) -> Option<(usize, Message)>;
 
     /// Adds to a word of a rank's window, atomically, modulo 2^64. Returns what it was.

@@ -218,9 +218,9 @@ pub enum DescriptionError {
         outer: String,
         /// `transfer` or `memory`.
         by: &'static str,
-        /// Of the inner level.
+        /// The value of the inner level.
         from: f64,
-        /// Of the outer level.
+        /// The value of the outer level.
         to: f64,
     },
     /// The level of the memory nodes is not there.

@@ -38,7 +38,7 @@ pub(crate) fn word_dropped(tag: u32, word: u32) {
 impl Engine {
     fn new() -> Self {
         static TAGS: AtomicU32 = AtomicU32::new(0);
-        // Relaxed: only that each is another.
+        // Relaxed: the tags need only be unique.
         let tag = TAGS.fetch_add(1, Ordering::Relaxed);
         assert!(tag < u32::MAX, "four thousand million threads have used simulated memory");
         Engine { tag, slots: Vec::new(), unused: Vec::new(), run: None }

@@ -32,11 +32,11 @@
 //! |---|---|
 //! | clock | Each simulated processor has one, in picoseconds. An access advances it by what the access costs; [`work`] by what it is told. Code between accesses costs nothing else |
 //! | store buffer | A store enters the buffer of its processor, and waits there only if the buffer is full. The buffer drains in order: the oldest store gets its line for itself, then the next one. While a store waits, the lines of the stores behind it are asked for, too, up to `store_misses`. A store drains as early as a load could get it forwarded. A load of a word with a store in the buffer reads that store |
-//! | cache line | 64 bytes, by the real address of a word or cell, so that words which share a line in the source share one here. A line has one owner (modified or exclusive), or sharers, or is in a node's last-level cache, or in the memory of its home node, the node of the processor that touched it first. Until a request has come to the line's owner, the owner's stores still hit (`kept`). That is MESI, and MOESI where a machine's file says so: then a modified line stays with its owner when others read it |
+//! | cache line | 64 bytes, by the real address of a word or cell, so words that share a line in the source share a line here. A line has one owner (modified or exclusive), or sharers, or is in a node's last-level cache, or in the memory of its home node, the node of the processor that touched it first. Until a request has come to the line's owner, the owner's stores still hit (`kept`). That is MESI, and MOESI where a machine's file says so: then a modified line stays with its owner when others read it |
 //! | private cache | holds `cache_lines` lines a processor, first in, first out |
-//! | prefetching | A processor that misses a line next to one that it missed shortly before, or comes to a line that was asked for ahead, asks for the next `prefetch` lines, if they exist |
+//! | prefetching | A processor that misses a line next to a line that it missed shortly before, or comes to a line that was asked for ahead, asks for the next `prefetch` lines, if they exist |
 //! | topology | processors in groups of groups, from the inside out. A line costs what the file says for the innermost group that both ends are in |
-//! | bandwidth | A line serves one transfer at a time: a contended line is a queue. A group's link takes so many nanoseconds a line that enters or leaves the group, and a memory controller so many a line: both are queues, too |
+//! | bandwidth | A line serves one transfer at a time: a contended line is a queue. A group's link takes a number of nanoseconds for each line that enters or leaves the group, and a memory controller for each line that it serves: both are queues, too |
 //! | fence | waits until the buffer is empty |
 //! | read-modify-write | waits until the buffer is empty, then owns the line; nobody else's transfer of that line overlaps it |
 //! | `membarrier` | an interrupt to each running processor, which drains its buffer and loses time |
@@ -47,9 +47,10 @@
 //! the start of the drain of a processor's oldest store. Events happen in the order of their times;
 //! where two have one time, the lower processor is first, and a drain precedes an access. What an
 //! event changes (a value, a line's owner, a queue) it changes at once, and the time that it takes
-//! is added to the clock of whoever waits for it. So all accesses have one order, which is total
-//! store order, and one description, seed and program have one result. A thread runs on without a
-//! switch for as long as its clock is the least; events of store buffers are handled in place.
+//! is added to the clock of the thread or buffer that waits for it. So all accesses have one order,
+//! which is total store order, and one description, seed and program have one result. A thread runs
+//! on without a switch for as long as its clock is the least; events of store buffers are handled
+//! in place.
 //!
 //! The seed varies the transfers by up to `jitter` of their latency, and the first instants of
 //! threads, so that processors do not move in lockstep by accident. Several seeds show how far a

@@ -1,8 +1,8 @@
-//! Cache lines: who holds them, who waits for them, and over which links they go.
+//! Cache lines: which processors hold them or wait for them, and over which links they go.
 //!
 //! A request is decided at the instant at which it is made. It changes the line's holders at once,
 //! and says when the line will be there. Requests for one line that arrive while it is on its way
-//! queue behind it (`free`); copies of a line that is shared already are handed out side by side,
+//! queue behind it (`free`). Copies of a line that is shared already are handed out side by side,
 //! each a little later than the one before (`copy`).
 
 use std::collections::{HashMap, VecDeque};
@@ -37,17 +37,16 @@ enum Home {
 #[derive(Debug)]
 struct Line {
     at: Home,
-    /// Who has a copy; with an owner also the owner.
+    /// The processors that have a copy; if there is an owner, it is one of them.
     holders: Set,
     /// Until when the line is on its way.
     free: Time,
     /// The memory node.
     node: u16,
-    /// Who had it alone before, and until when the request has not come there.
+    /// The processor that had the line alone before; until `leaves` the request has not come there.
     left: u16,
     leaves: Time,
-    /// Who had copies that have to go, and until when they are read all the same, with what was in
-    /// them.
+    /// The processors whose copies have to go; until `fresh` they still read the old content.
     stale: Set,
     fresh: Time,
 }
@@ -155,7 +154,7 @@ impl Lines {
             let stale = Some(line.fresh);
             return Fetch { done: now, hit: true, stale, ..Fetch::default() };
         }
-        // It has written to it since.
+        // The processor has written to the line since.
         if now < line.leaves && line.left == processor as u16 {
             return Fetch { done: now, hit: true, ..Fetch::default() };
         }
@@ -187,10 +186,11 @@ impl Lines {
         Fetch { done: ready.max(now), hit: ready <= now, ..Fetch::default() }
     }
 
-    /// A processor has come to a line that it did not have: asks for those that follow, if it has
-    /// come to one beside it before.
+    /// A processor has come to a line that it did not have: asks for the lines that follow, if it
+    /// has come to a neighbouring line before.
     fn ask_ahead(&mut self, processor: usize, address: usize, now: Time, alone: bool) {
-        /// So many streams are noticed at once, and so many lines of them may be on their way.
+        /// The number of streams that are noticed at once, and of their lines that may be on their
+        /// way (`MOST`).
         const STREAMS: usize = 8;
         const MOST: usize = 128;
         if self.ahead == 0 {
@@ -247,7 +247,7 @@ impl Lines {
         Some(self.all[*index as usize].fresh).filter(|fresh| now < *fresh)
     }
 
-    /// Nobody else's transfer of the line begins before `until`.
+    /// No other transfer of the line begins before `until`.
     pub(crate) fn hold(&mut self, address: usize, until: Time) {
         if let Some(index) = self.index.get(&(address >> LINE)) {
             let line = &mut self.all[*index as usize];
@@ -361,13 +361,14 @@ impl Lines {
         fetch
     }
 
-    /// A request that `owner` will have given the line up to by `done` was sent at `start`.
+    /// A request was sent at `start`, for which `owner` will have given the line up by `done`.
     fn leaves(&mut self, index: usize, owner: u16, start: Time, done: Time) {
         let line = &mut self.all[index];
         (line.left, line.leaves) = (owner, start + ((done - start) as f64 * self.kept) as Time);
     }
 
-    /// Somebody of a set who shares a group of that level with `processor`, and none inside of it.
+    /// A processor of the set that shares a group of that level with `processor`, and none inside
+    /// of it.
     fn some_holder(&self, processor: usize, level: usize, holders: &Set) -> usize {
         let (from, to) = self.places.range(level, processor);
         let mut all = holders.within(from, to);

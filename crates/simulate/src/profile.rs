@@ -21,7 +21,7 @@ pub struct Site {
 pub struct Cost {
     /// Time that threads waited, in picoseconds.
     pub waited: u64,
-    /// Of that, in a queue for the line.
+    /// The part of `waited` in a queue for the line.
     pub queued: u64,
     /// Lines that came from another cache, or whose copies there had to go.
     pub transfers: u64,
@@ -34,7 +34,7 @@ pub struct Cost {
 pub struct Count {
     /// What was counted.
     pub what: &'static str,
-    /// The role of those who counted it.
+    /// The role of the threads that counted it.
     pub role: &'static str,
     /// How often.
     pub times: u64,

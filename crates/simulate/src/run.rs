@@ -14,7 +14,7 @@ const INTERRUPT: u32 = 1;
 const THREAD: u32 = 2;
 const KINDS: u32 = 3;
 
-/// When, and whose and which kind.
+/// The time; and the processor and the kind in one number.
 type Event = (Time, u32);
 
 fn event(at: Time, processor: usize, kind: u32) -> Event {
@@ -45,11 +45,11 @@ enum Waits {
     Answers,
 }
 
-/// What a thread finds that needs an empty store buffer, or room there.
+/// What a thread finds if it needs an empty store buffer, or room there.
 enum Buffer {
-    /// As it needs it.
+    /// The buffer is as the thread needs it.
     Empty,
-    /// So at a later instant: the clock has moved there.
+    /// The clock has moved to a later instant.
     Later,
     /// The thread waits for its drains.
     Waits,
@@ -430,7 +430,7 @@ impl Run {
         }
     }
 
-    /// Interrupts all others that run; false if nobody does.
+    /// Interrupts all other running processors; false if none runs.
     fn interrupt_others(&mut self, now: Time) -> bool {
         let (current, costs) = (self.current, self.costs);
         let mut at = now + costs.call;
@@ -475,7 +475,7 @@ impl Run {
         }
     }
 
-    /// The next drain, if there is one and nobody has said so yet.
+    /// Schedules the next drain, if there is one without an event.
     fn schedule(&mut self, processor: usize) {
         let it = &mut self.processors[processor];
         if !it.scheduled {

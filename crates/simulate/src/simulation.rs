@@ -33,7 +33,7 @@ pub enum Failure {
          more threads than processors cannot be simulated"
     )]
     Processor {
-        /// Which thread, from 0, in the order in which they were given.
+        /// The thread's number, from 0, in the order in which the threads were given.
         thread: usize,
         /// Its processor, from 0.
         processor: usize,
@@ -124,7 +124,7 @@ impl Simulation {
         self
     }
 
-    /// Ends with [`Failure::Limit`] after so many accesses. What the threads own is leaked then.
+    /// Ends with [`Failure::Limit`] after `accesses` accesses. What the threads own is leaked then.
     pub fn limit(&mut self, accesses: u64) -> &mut Self {
         self.limit = accesses;
         self
@@ -223,7 +223,7 @@ pub fn processor() -> usize {
     with(|engine| engine.run.as_ref().map_or(0, |run| run.current))
 }
 
-/// The running thread computes for so many picoseconds.
+/// The running thread computes for this number of picoseconds.
 pub fn work(picoseconds: u64) {
     with(|engine| {
         if let Some(run) = &mut engine.run {

@@ -81,10 +81,10 @@ pub(crate) struct Slot {
     pub(crate) pending: u32,
     /// The word is gone; its place is used again when no store is pending.
     pub(crate) dropped: bool,
-    /// Who wrote it last, and when that store was issued.
+    /// The processor that wrote the word last, and when that store was issued.
     pub(crate) writer: u32,
     pub(crate) written: Time,
-    /// What it was before, for those whose copy of the line has to go by that time.
+    /// The content before, for processors whose copy of the line has to go by the time `fresh`.
     pub(crate) before: u64,
     pub(crate) fresh: Time,
 }
@@ -100,7 +100,7 @@ impl Slot {
         self.value = value;
     }
 
-    /// The content, as read from a copy that has to go by `stale`, or from one that has not.
+    /// The content, as read from a copy that has to go by `stale`; or from a copy that may stay.
     pub(crate) fn get(&self, stale: Option<Time>) -> u64 {
         if stale == Some(self.fresh) { self.before } else { self.value }
     }

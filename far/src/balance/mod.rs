@@ -9,13 +9,13 @@
 //!
 //! - By messages ([`Stealing::Messages`]): a rank without tasks asks a [victim](victims), which
 //!   answers with half of what a worker of it has, oldest first, or refuses. The victim's tasks are
-//!   its own alone, so it needs neither lock nor fence: it gives when it comes to it. Source: Acar,
+//!   its own alone, so it needs neither lock nor fence: it gives tasks when it polls. Source: Acar,
 //!   Charguéraud and Rainey, *Scheduling parallel programs by work stealing with private deques*
 //!   (2013), receiver-initiated.
 //! - From a split queue in a window ([`Stealing::Window`]): [`window`].
-//! - After a round of failures it leaves word on its [lifelines](victims::lifelines) and is quiet:
-//!   a rank that has tasks, or gets some, sends half of them there. Without lifelines it rests for
-//!   a moment and starts the next round.
+//! - After a round of failures it leaves requests on its [lifelines](victims::lifelines) and is
+//!   quiet. A rank that has tasks, or gets some, sends half of them to the requesting rank. Without
+//!   lifelines it rests for a moment and starts the next round.
 //!
 //! [`termination`] detects that no task is left anywhere. The same detector finds the moment for a
 //! checkpoint: while all ranks are paused, a rank that runs no task counts as idle. So when the
@@ -559,8 +559,8 @@ impl Balancer {
         Ok(())
     }
 
-    /// Tells the rank before this one that this one is alive, and the one above how far it is, and
-    /// listens for the one behind.
+    /// Tells the rank before this rank that this rank is alive, and the rank above it how far it
+    /// is; and listens for the rank behind it.
     fn beat(&mut self, transport: &mut impl Transport, local: &impl Local) -> Result<(), Failure> {
         let Some(silence) = self.policy.silence.filter(|_| self.ranks > 1) else { return Ok(()) };
         let now = transport.now();

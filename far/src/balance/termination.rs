@@ -18,11 +18,11 @@
 //! - r = R(t): no rank received a parcel between its report to wave 1 and t. Each was idle when it
 //!   reported, and only a parcel makes an idle rank busy; so all were idle at t.
 //!
-//! Nobody was busy at t and nothing was on its way: it has been over since t. And it is found: once
-//! all are idle for ever, the first wave that starts after that counts as many sent as received,
-//! and the next one agrees with it.
+//! No rank was busy at t and no parcel was on its way: the job has been over since t. And the end
+//! is found: once all ranks are idle for ever, the first wave that starts after that counts as many
+//! parcels sent as received, and the next wave agrees with it.
 //!
-//! One wave is not enough, even if it counts as many sent as received: a rank that has reported may
+//! One wave is not enough, even if it counts as many sent as received. A rank that has reported may
 //! receive a parcel from a rank that has not reported, and has not counted the parcel yet.
 //! `tests/it/model_termination.rs` searches all interleavings of a few ranks, parcels and messages,
 //! with [`Waves::Two`] and, where it must find the error, with [`Waves::One`].

@@ -1,4 +1,4 @@
-//! Whom a rank without tasks asks, and to whom it leaves word.
+//! The ranks that a rank without tasks asks, and the ranks at which it leaves a request.
 
 /// Ranks in the order in which they are asked: those of the same node first, each group at random.
 #[derive(Clone, Debug)]
@@ -56,7 +56,7 @@ impl Victims {
 /// The lifelines of `rank`: its neighbours in the binary hypercube, as far as they exist.
 ///
 /// Source: Saraswat et al., *Lifeline-based global load balancing* (2011), with base 2. The graph
-/// is connected for any number of ranks: clearing a bit of a number makes it smaller, so from each
+/// is connected for any number of ranks. To clear a bit of a number makes it smaller, so from each
 /// rank a path of existing ranks leads to rank 0, and each edge goes both ways. A rank has at most
 /// log2(ranks) lifelines.
 pub fn lifelines(rank: usize, ranks: usize) -> Vec<usize> {

@@ -27,9 +27,9 @@
 //! takes these parcels back at once. The head has 48 bits and does not overflow: between two looks
 //! a thief moves it once, by at most half of the slots.
 //!
-//! Additions are the only atomic operations, as MPI can begin one and be asked for its end
-//! (`MPI_Rget_accumulate`), which it cannot of a compare-and-swap: where the network needs the
-//! victim's doing, a thief sleeps meanwhile.
+//! Additions are the only atomic operations, because MPI can begin an addition and tell later
+//! whether it has ended (`MPI_Rget_accumulate`). It cannot do so for a compare-and-swap. Where the
+//! network needs the victim to act, a thief sleeps meanwhile.
 //!
 //! For the end of the job a claim *is* the sending of its parcels: the owner learns the number from
 //! the ends. So it counts as sent from step 3 on, and as received when the thief takes it after
@@ -96,7 +96,7 @@ impl Owner {
     }
 
     /// Shares parcels (step 1), at most [`SLOTS`]. Only just after there [they may
-    /// be](Owner::may_share). Returns those that late claims keep from being shared.
+    /// be](Owner::may_share). Returns the parcels that late claims keep from being shared.
     #[must_use]
     pub fn share(&mut self, transport: &mut impl Transport, parcels: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let own = transport.rank();
@@ -110,7 +110,7 @@ impl Owner {
         late.map(|slot| transport.get(own, slot)).collect()
     }
 
-    /// Takes back what nobody has claimed (step 6).
+    /// Takes back the parcels that no rank has claimed (step 6).
     pub fn take_back(&mut self, transport: &mut impl Transport) -> Vec<Vec<u8>> {
         if self.look(transport).len() == 0 {
             return Vec::new();

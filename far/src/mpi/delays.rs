@@ -29,7 +29,7 @@ impl Delays {
         Delays { most: Duration::ZERO, random: fastrand::Rng::with_seed(0), held, count: 0 }
     }
 
-    /// Of at most so long from now on, as the seed decides.
+    /// Delays of at most this time from now on, as the seed decides.
     pub(super) fn begin(&mut self, most: Duration, seed: u64) {
         self.most = most;
         self.random.seed(seed);
@@ -52,7 +52,7 @@ impl Delays {
         self.count += 1;
     }
 
-    /// A message whose time has come, its job, and who sent it. Linear in the ranks.
+    /// A message whose time has come, its job, and its sender. Linear in the ranks.
     pub(super) fn due(&mut self) -> Option<(usize, u32, Message)> {
         let now = Instant::now();
         let ranks = self.held.len();

@@ -88,9 +88,9 @@ impl Link {
                 None => Window::new(&mut self.port, SLOTS, parcel_bytes).map(Some),
             };
         }
-        // Open MPI's `osc_sm` leaves the other ranks in the making of a window that one of them
-        // cannot have, for ever. So that one waits for a moment only, and the others until
-        // it ends the job.
+        // With Open MPI's `osc_sm`, if one rank cannot make a window, the other ranks wait in its
+        // making for ever. So that rank waits for a moment only, and the others until it ends the
+        // job.
         let patience = window.is_err().then_some(PATIENCE);
         let all = self.port.exchange(window.is_ok().into(), patience);
         let rank = self.rank;
@@ -112,8 +112,8 @@ impl Link {
     /// This rank's window as it was when it was made: the one of an earlier job is used again,
     /// since making one takes milliseconds.
     ///
-    /// No operation of that job is under way: each was over when its rank went on, and a claim is
-    /// copied and counted before its thief counts it as received, without which no job ends. A
+    /// No operation of that job is under way: each was over when its rank went on. A thief copies
+    /// and counts a claim before it counts the claim as received, and no job ends before that. A
     /// look that comes late finds an empty queue.
     fn clear(&mut self, mut window: Window) -> Result<Window, String> {
         for word in [Word::Ends, Word::Copied] {
@@ -123,8 +123,8 @@ impl Link {
         Ok(window)
     }
 
-    /// From now on holds each message back by up to so long, and begins each one-sided operation so
-    /// much later, as the seed and the rank decide.
+    /// From now on delays each message and each one-sided operation by at most this time, as the
+    /// seed and the rank decide.
     pub(crate) fn delay(&mut self, most: Duration, seed: u64) {
         self.delays.begin(most, seed.wrapping_add((self.rank as u64) << 32));
     }
@@ -152,7 +152,7 @@ impl Link {
         outcome.map_err(|error| self.error.get_or_insert(error)).ok()
     }
 
-    /// A message that has arrived, its job, and who sent it.
+    /// A message that has arrived, its job, and its sender.
     fn arrived(&mut self) -> Option<(usize, u32, Message)> {
         if self.error.is_some() {
             return None;

@@ -89,9 +89,9 @@ impl Port {
         &self.comm
     }
 
-    /// Tells all ranks a byte, and waits for theirs: at most so long, if that is said, and then
-    /// there are none. Collective. While it waits it gives the processor away, which MPI's own
-    /// waiting does not.
+    /// Tells all ranks a byte, and waits for theirs. With a time limit it waits no longer than
+    /// that, and then returns none. Collective. While it waits it gives the processor away, which
+    /// MPI's own waiting does not.
     pub(crate) fn exchange(
         &mut self,
         own: u8,

@@ -73,7 +73,7 @@ enum Steal {
 }
 
 impl Common {
-    /// What tells how far a job is, if anybody wants to know.
+    /// Prints how far a job is, if the user wants that.
     fn teller(&self, what: &'static str) -> Option<impl Fn(Status) + Send + Sync + 'static> {
         (self.progress || io::stderr().is_terminal()).then_some(move |status: Status| {
             let (seconds, tasks) = (status.elapsed.as_secs(), status.tasks);
@@ -226,7 +226,7 @@ fn print(common: &Common, verb: &str, report: &Report) -> u8 {
     } else {
         report.text.clone()
     };
-    // A pipe that nobody reads any more is no error.
+    // A pipe without a reader is no error.
     match io::stdout().lock().write_all(text.as_bytes()) {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             let _ = writeln!(io::stderr(), "poach-far: could not write to stdout: {error}");

@@ -77,8 +77,8 @@ impl Builder {
     ///
     /// # Errors
     ///
-    /// If MPI was not started, is another one than the launcher's or grants too little, if the
-    /// ranks differ in their version or policy, or if the pool cannot be made.
+    /// If MPI was not started, is not the launcher's or grants too little; if the ranks differ in
+    /// their version or policy; or if the pool cannot be made.
     pub fn init(self) -> Result<World, Error> {
         if !self.alone && !launcher::started() {
             return Err(Error::NotStarted);

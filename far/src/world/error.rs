@@ -14,8 +14,8 @@ pub enum Error {
         "MPI was not started: run it as `mpirun -n RANKS PROGRAM ..`, or with `srun` under Slurm"
     )]
     NotStarted,
-    /// The launcher has started several ranks, and MPI finds each of them alone: it is another MPI
-    /// than the launcher's, which would give as many jobs of one rank.
+    /// The launcher has started several ranks, and MPI finds each of them alone. The program's MPI
+    /// is not the launcher's; each rank would be a job of its own.
     #[error(
         "the launcher has started {ranks} ranks, and MPI finds this one alone: the program is built with another MPI than the launcher's; \
          under Slurm choose with `srun --mpi=pmi2` for MPICH, or `--mpi=pmix` for Open MPI"

@@ -17,10 +17,10 @@ pub struct Status {
     pub tasks: u64,
 }
 
-/// What rank 0 calls with how far a job is.
+/// The function that rank 0 calls to tell how far a job is.
 pub(crate) type Tell = Box<dyn Fn(Status) + Send + Sync>;
 
-/// What is asked of a job beside its result.
+/// What a job does beside its result.
 #[derive(Default)]
 pub(crate) struct Asked {
     /// A file, how often, and what job it is.
@@ -71,9 +71,9 @@ impl<'w, T: Value> JobBuilder<'w, T> {
         self
     }
 
-    /// For tests: holds each message between ranks back by up to so long, and begins each one-sided
-    /// operation so much later, at random, as the seed decides; also the choice of victims. All
-    /// ranks must say the same.
+    /// For tests: delays each message between ranks and each one-sided operation by up to that
+    /// time, at random, as the seed decides. The seed also decides the choice of victims. All ranks
+    /// must say the same.
     ///
     /// The result of a job does not depend on it.
     pub fn delays(mut self, most: Duration, seed: u64) -> Self {

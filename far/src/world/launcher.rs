@@ -38,7 +38,7 @@ pub(crate) fn ranks() -> Option<usize> {
 }
 
 /// The supervisor's process and the socket's number, if this is a supervised rank, or a program
-/// that one has started.
+/// that a supervised rank has started.
 pub(crate) fn supervisor() -> Option<(u32, u64)> {
     let set = std::env::var(SUPERVISOR).ok()?;
     let (process, socket) = set.split_once(':')?;

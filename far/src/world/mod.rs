@@ -81,7 +81,7 @@ pub struct Outcome<R> {
 }
 
 impl<R> Outcome<R> {
-    /// Adds what another job of the same ranks took, and what they did for it.
+    /// Adds the time of another job of the same ranks, and the counts of what they did for it.
     pub fn add(&mut self, elapsed: Duration, ranks: &[RankStats]) {
         self.elapsed += elapsed;
         for (own, more) in self.ranks.iter_mut().zip(ranks) {
@@ -344,7 +344,7 @@ impl World {
 impl Drop for World {
     fn drop(&mut self) {
         if self.broken {
-            // Nobody knows which ranks still answer, so there is no orderly end.
+            // It is not known which ranks still answer, so there is no orderly end.
             self.abort(1);
         }
         self.link.drain();

@@ -32,10 +32,12 @@ impl World {
     /// Measures the `LogGP` parameters of the network between ranks 0 and 1, in nanoseconds, as
     /// medians of `rounds` rounds. Returns them at rank 0, and `None` elsewhere. Collective.
     ///
-    /// o is the mean of what a message takes its sender and its receiver, in bursts; L is what is
-    /// left of half the way there and back, and a twentieth of that at least; G is what each
-    /// byte of a message of `bytes`, more than 8, adds; g is what a message of a burst takes the
-    /// slower of the two.
+    /// | parameter | what it is |
+    /// |---|---|
+    /// | o | the mean of the times that a message of a burst takes its sender and its receiver |
+    /// | L | half of the time there and back, less the times of sender and receiver; at least a twentieth of that half |
+    /// | G | the time that each byte of a message of `bytes` adds, beyond 8 |
+    /// | g | the time that a message of a burst takes the slower of the two ranks |
     ///
     /// # Errors
     ///

@@ -1,10 +1,10 @@
 //! A process beside each rank, that tells which rank was killed.
 //!
 //! A launcher ends all ranks as soon as one of them is killed, within milliseconds, so no survivor
-//! has the time to say which one that was; and MPICH's names a process alone. A rank that is
-//! stopped while MPI begins, or in an operation of all ranks, keeps the others from everything,
-//! from saying so, too. Both are said by somebody who is no rank: the process that the launcher has
-//! started, which starts the rank itself as its child, and waits.
+//! has the time to say which rank was killed; and MPICH's launcher names a process alone. A rank
+//! that is stopped while MPI begins, or in an operation of all ranks, blocks the others, so they
+//! cannot say so either. The supervisor, which is no rank, says both. It is the process that the
+//! launcher has started; it starts the rank itself as its child, and waits.
 //!
 //! ```text
 //! launcher --- supervisor ======= rank          ===: a socket, in the place of the rank's standard input
@@ -14,9 +14,9 @@
 //! A supervisor knows its child's end, and the signal that was its cause, from the system. The
 //! program says so and ends by a signal, whereupon the launcher ends the others. (MPICH's does
 //! nothing about an exit code while MPI has not begun in that rank.) The child sends a byte a
-//! second, by a thread that does nothing else; if none comes for [`SILENT`] of the supervisor's own
-//! seconds, the child is stopped, and is killed. (A supervisor that was stopped itself has counted
-//! none.) If the supervisor is gone the socket is closed, and the rank ends.
+//! second, by a thread that does nothing else. If no byte comes for [`SILENT`] of the supervisor's
+//! own seconds, the child is stopped, and the supervisor kills it. (A supervisor that was stopped
+//! itself has counted none.) If the supervisor is gone the socket is closed, and the rank ends.
 //!
 //! MPI sees nothing of it: what a launcher gives to its process (variables, descriptors,
 //! processors, limits) is inherited, as it is by a rank that is started from a script.
@@ -37,8 +37,8 @@ use super::launcher;
 /// How often a rank tells its supervisor that it runs.
 const PULSE: Duration = Duration::from_secs(1);
 
-/// So many pulses may be missing. The ranks themselves wait for less long, so where they can tell
-/// they do.
+/// The number of pulses that may be missing. The ranks themselves wait for less long, so where they
+/// can tell, they do.
 const SILENT: u32 = 8;
 
 /// What a process is: see [`supervise`].
@@ -119,7 +119,7 @@ fn name(signal: i32) -> String {
 ///         Ok(Role::Supervisor(ended)) => {
 ///             if let Some(lost) = ended.lost {
 ///                 eprintln!("{lost}");
-///                 // By a signal, so that every launcher ends the others, even where MPI has not begun.
+///                 // By a signal: every launcher then ends the others, even before MPI begins.
 ///                 std::process::abort();
 ///             }
 ///             return ExitCode::from(ended.code);
@@ -155,7 +155,7 @@ pub fn supervise(orphaned: impl FnOnce() + Send + 'static) -> std::io::Result<Ro
     Ok(Role::Supervisor(watch(own, child)))
 }
 
-/// The socket to this process's supervisor, or to one that has ended since it started this process;
+/// The socket to this process's supervisor, which may have ended since it started this process;
 /// none if this is no rank.
 fn of_supervisor() -> std::io::Result<Option<UnixStream>> {
     let Some((supervisor, number)) = launcher::supervisor() else { return Ok(None) };

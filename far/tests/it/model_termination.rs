@@ -133,7 +133,7 @@ struct Found {
     states: usize,
     /// States in which the end was found.
     quiet: usize,
-    /// Of these, those in which tasks were left.
+    /// Of these, the executions in which tasks were left.
     too_early: usize,
     /// States from which no path leads to the end being found.
     stuck: usize,

@@ -1,10 +1,10 @@
 //! The queue in a window under the model checker: does every parcel go to one rank, in every
 //! execution?
 //!
-//! The owner's and the thief's own source runs on words of `poach-check`'s memory of C11: an atomic
-//! operation of MPI acquires and releases, since each is flushed before the next; the slots are
-//! plain data, read and written relaxed. A network that does one thing wrong must be caught with
-//! each of the protocol's premises.
+//! The owner's and the thief's own source runs on words of `poach-check`'s memory of C11. An atomic
+//! operation of MPI acquires and releases, since each is flushed before the next. The slots are
+//! plain data, read and written relaxed. For each premise of the protocol a network that breaks it
+//! must be caught.
 
 #![forbid(unsafe_code)]
 
@@ -146,8 +146,8 @@ fn number(bytes: &[u8]) -> u64 {
     u64::from_le_bytes(bytes.try_into().unwrap())
 }
 
-/// An owner that shares so many parcels, takes back what is left, shares as many again if there is
-/// room, and takes back; and thieves that each try so often.
+/// Searches an owner that shares `each` parcels, takes back what is left, shares as many again if
+/// there is room, and takes back. `thieves` has the number of attempts of each thief.
 fn search(each: u64, thieves: &[usize], fault: Fault) -> Report {
     let thieves = thieves.to_vec();
     let model = move |threads: &mut Threads| {

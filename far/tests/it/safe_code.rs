@@ -241,7 +241,7 @@ fn a_program_without_a_launcher_is_no_world_and_has_no_supervisor() {
     assert_ne!(role, Role::Rank);
 }
 
-/// Runs a test of this file as so many ranks, each of which finds the number.
+/// Runs a test of this file as `ranks` ranks, each of which finds the number.
 fn ranks(ranks: usize, test: &str, number: usize) -> Ran {
     let mut command = launcher();
     command.env("POACH_FAR_TEST", number.to_string());

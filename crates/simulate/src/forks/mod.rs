@@ -2,8 +2,8 @@
 //! and its scheduler.
 //!
 //! A program is its task tree, a [`Tree`]. A strand takes the time that the tree says. A fork, a
-//! join and a theft run the stack's own source on the simulated memory, so a task that moves to
-//! another processor, a request, and a steal that fails cost what their cache lines cost.
+//! join and a theft run the stack's own source on the simulated memory. So the move of a task to
+//! another processor, a request and a failed steal cost what their cache lines cost.
 //!
 //! | system | idle workers | a worker whose second half was stolen |
 //! |---|---|---|
@@ -14,11 +14,15 @@
 //!
 //! # What is the shipping source, and what is not
 //!
-//! Of `split` all decisions of the scheduler are: the loop of a worker and its order of looks
-//! (`search` and `unrestricted` in the runtime's `scheduler`), the victim order, the requests, the
-//! back-off from small steals, the time that an idle worker looks, the naps, the protocol of sleep
-//! and wake, and the policy by which owners wake. They are generic over the worker, the memory and
-//! the clock ([`poach_runtime::generic`]). What is written here is the worker, and
+//! Of `split` all decisions of the scheduler are shipping source:
+//!
+//! - the loop of a worker and its order of looks (`search` and `unrestricted` in the runtime's
+//!   `scheduler`), and the time that an idle worker looks;
+//! - the victim order, the requests, and the back-off from small steals;
+//! - the naps, the protocol of sleep and wake, and the policy by which owners wake.
+//!
+//! They are generic over the worker, the memory and the clock ([`poach_runtime::generic`]). What is
+//! written here is the worker, and
 //!
 //! - the call stack. A worker keeps what it goes back to in a list, so a strand is never nested in
 //!   another, and no call stack is ever too deep for a wait that takes any work;
@@ -60,7 +64,7 @@ pub enum Error {
     /// The simulation failed.
     #[error(transparent)]
     Simulation(#[from] Failure),
-    /// Not each strand was run once.
+    /// Not every strand was run exactly once.
     #[error("{strands} strands were run for {forks} forks")]
     Strands {
         /// Strands that were run.
@@ -79,7 +83,7 @@ pub enum Search {
     Leapfrog,
     /// From the thief, then from the thief of what the thief waits for, and so on.
     Transitive,
-    /// From the thief, then from anybody.
+    /// From the thief, then from any worker.
     Random,
     /// As Poach's workers.
     Poach,
@@ -106,7 +110,7 @@ impl Search {
         matches!(self, Search::Transitive | Search::Poach)
     }
 
-    /// Whether a worker that waits steals from anybody.
+    /// Whether a waiting worker steals from any worker.
     fn takes_any(self) -> bool {
         matches!(self, Search::Random | Search::Poach)
     }
@@ -121,7 +125,7 @@ pub struct Setting<'a> {
     pub workers: usize,
     /// How they look for work.
     pub search: Search,
-    /// Which victims they begin with.
+    /// Decides which victims the workers begin with.
     pub seed: u64,
     /// Picoseconds of a fork and its join within a strand: 0, or [`private_fork`].
     pub fork: u64,
@@ -211,7 +215,7 @@ pub fn play<T: Tree<Task: 'static> + Clone + 'static>(
 struct Counts {
     strands: Cell<u64>,
     forks: Cell<u64>,
-    /// Steals by idle workers, and by those that wait.
+    /// Steals by idle workers, and by waiting workers.
     steals: Cell<u64>,
     leaps: Cell<u64>,
     /// Looks at a victim that had nothing.
@@ -236,10 +240,10 @@ struct Pool<T: Tree> {
     search: Search,
     stacks: Stacks<T::Task>,
     ended: CachePadded<CoherentWord>,
-    /// Of Lace's loop: for each worker one more than the number of the worker that it waits for,
+    /// For Lace's loop: for each worker one more than the number of the worker that it waits for,
     /// or 0.
     follows: Vec<CachePadded<CoherentWord>>,
-    /// Of Poach's.
+    /// For Poach's loop.
     idlers: Idlers,
     counts: Counts,
 }

@@ -112,7 +112,7 @@ pub(super) struct Idlers {
 }
 
 impl Idlers {
-    /// For so many workers, each bound to the processor of its number.
+    /// For `workers` workers, each bound to the processor of its number.
     pub(super) fn new(machine: &Description, workers: usize) -> Idlers {
         let bed =
             |_| Bed { called: CachePadded::new(CoherentWord::new(0)), costs: machine.threads };

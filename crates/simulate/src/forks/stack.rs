@@ -1,10 +1,10 @@
 //! The runtime's task stacks on the simulated memory, one a worker, for tasks that are plain
 //! values.
 //!
-//! The owner forks a task and joins the newest one; a thief steals the oldest. The stack is the one
-//! that ships ([`poach_deque::split::Stack`]); what stands here makes its contracts impossible to
-//! break, and does what the runtime does with a slot: a thief writes its number there, and at the
-//! end that the task is done.
+//! The owner forks a task and joins the newest one; a thief steals the oldest. The stack is the
+//! shipping one ([`poach_deque::split::Stack`]). This module makes its contracts impossible to
+//! break, and uses a slot as the runtime does: a thief writes its number there, and at the end that
+//! the task is done.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -52,7 +52,7 @@ pub(super) struct Stacks<T> {
 }
 
 impl<T: Copy> Stacks<T> {
-    /// One stack of so many slots for each of so many workers.
+    /// One stack of the same number of slots for each worker.
     ///
     /// # Errors
     ///
@@ -135,7 +135,7 @@ impl<T: Copy> Stacks<T> {
 pub(super) struct Stolen<'s, T> {
     slot: &'s Slot<Coherent>,
     pub(super) task: T,
-    /// Whose it was.
+    /// The worker that forked it.
     pub(super) victim: usize,
 }
 
@@ -219,7 +219,7 @@ impl<T: Copy> Owner<'_, T> {
         self.newest().is_some_and(|slot| slot.status().load(Ordering::Acquire) & Status::DONE != 0)
     }
 
-    /// Who has stolen the newest task, once that has said so.
+    /// The thief of the newest task, once it has written its number.
     pub(super) fn thief(&self) -> Option<usize> {
         // Relaxed: a hint where to steal.
         let status = self.newest()?.status().load(Ordering::Relaxed);

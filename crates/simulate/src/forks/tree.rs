@@ -3,9 +3,9 @@
 //! A *strand* is what one worker does without a fork or a join in between. It ends the task it is
 //! part of, or forks: then its two halves follow, and, once both are done, the strand after the
 //! join. A tree is anything that can say what a strand does and how it ends, so it need not be
-//! stored: Fibonacci numbers, an unbalanced tree of a seed and a chessboard are trees of a few
-//! bytes (beside the programs that they are of), whatever they come to. Other programs are run once
-//! and written down ([`Stored`]).
+//! stored. The trees of Fibonacci numbers, of an unbalanced tree search from a seed and of a
+//! chessboard take a few bytes (they stand beside their programs), however many strands they have.
+//! Other programs are run once and written down ([`Stored`]).
 
 use std::rc::Rc;
 
@@ -108,8 +108,9 @@ pub fn totals<T: Tree>(tree: &T) -> Totals {
     }
 }
 
-/// A tree that is stored, strand by strand: the first one, then three for each fork, in the order
-/// of the forks: the first half's first, the second half's first, and the one after the join.
+/// A tree that is stored, strand by strand. First comes the root's first strand. Then three follow
+/// for each fork, in the order of the forks: the first half's first strand, the second half's first
+/// strand, and the strand after the join.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Stored {
     /// The strands, in that order.

@@ -20,7 +20,7 @@ enum Frame<'s, 'p, T: Tree> {
     Second { after: T::Task },
     /// The second half is stolen, and this worker looks for other work.
     Waiting { after: T::Task, looking: Option<Searching<'s, 'p, T>> },
-    /// A half of somebody else's was running.
+    /// A half of another worker's fork was running.
     Stolen(Stolen<'p, T::Task>),
 }
 
@@ -50,7 +50,7 @@ impl<T: Tree> Pool<T> {
             || (self.search == Search::Poach).then(|| SearchLoop::idle(Unrestricted::idle(), 0));
         let mut idle = idle();
         let mut next = (number == 0).then(|| self.tree.root());
-        // Relaxed: whoever sees it late has nothing to lose by it.
+        // Relaxed: a worker that sees the end late only looks for tasks in vain.
         while next.is_some() || self.ended.load(Ordering::Relaxed) == 0 {
             next = match (next, &mut idle) {
                 (Some(task), _) => worker.run(task),
@@ -166,7 +166,7 @@ impl<'s, 'p, T: Tree> Worker<'s, 'p, T> {
         Some(self.begin(stolen))
     }
 
-    /// Says whom this worker waits for, for those who follow it further.
+    /// Says which worker this worker waits for, so that others can follow the chain.
     fn follow(&self, thief: Option<usize>) {
         if self.pool.search.follows_further() {
             let word = &self.pool.follows[self.number];

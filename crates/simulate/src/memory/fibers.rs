@@ -48,7 +48,7 @@ fn fiber(stack: DefaultStack, processor: usize, body: Box<dyn FnOnce()>) -> Fibe
     Coroutine::with_stack(stack, move |yielder: &Yielder<(), ()>, ()| {
         YIELDERS.with_borrow_mut(|yielders| yielders[processor] = yielder);
         if let Err(payload) = catch_unwind(AssertUnwindSafe(body)) {
-            // Said first: the destructor may take steps, and nobody takes any more in a simulation
+            // Set first: the destructor may take steps, and no thread takes steps in a simulation
             // that has failed.
             let text = message(&*payload);
             failed(processor, text.clone());
@@ -81,7 +81,7 @@ fn dispose(payload: Box<dyn Any + Send>) -> Option<String> {
     let payload = catch_unwind(AssertUnwindSafe(|| drop(payload))).err()?;
     let text = message(&*payload);
     if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
-        // A payload whose destructor panics, with another one that may do the same.
+        // The payload's destructor panics with another payload, whose destructor may panic as well.
         std::mem::forget(payload);
     }
     Some(text)

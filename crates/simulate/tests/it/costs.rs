@@ -217,7 +217,7 @@ fn an_exchange_owns_its_line() {
                     assert_eq!(takes(|| mine.fetch_or(1, Ordering::Relaxed)), 107);
                     assert_eq!(takes(|| mine.fetch_sub(1, Ordering::Relaxed)), 7);
                     let swap = || mine.compare_exchange(5, 6, Ordering::AcqRel, Ordering::Relaxed);
-                    // One that fails owns it, too.
+                    // A failed exchange makes the processor the line's owner, too.
                     assert_eq!(takes(|| assert_eq!(swap(), Err(0))), 7);
                 }),
             ),

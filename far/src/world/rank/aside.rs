@@ -3,8 +3,8 @@
 //! # The user's code and the locks
 //!
 //! `Serialize`, `Deserialize` and `combine` of tasks and results are the user's. They may fork, and
-//! a fork that waits may run another run of this rank on the same call stack. That one takes each
-//! lock of the rank sooner or later. So none of them is called under a lock:
+//! a fork that waits may run another run of this rank on the same call stack. The other run takes
+//! each lock of the rank sooner or later. So no user's function is called under a lock:
 //!
 //! | what | under the lock of `comm` | afterwards, or before, under none |
 //! |---|---|---|
@@ -15,11 +15,11 @@
 //! | results of runs | | [`Run::merge`](super::run::Run) takes both out of the rank and puts the sum back |
 //! | what is told of progress | the numbers are read | the user is told ([`Rank::poll`]) |
 //!
-//! What is taken out for that is in nobody's hands but the run's. The run counts as running all the
-//! while, and it alone could find that the rank is idle, since [idleness](super::view::View) is for
-//! the last run to see; so the end is not found too early. And no call waits for ever for a task
-//! that is in such hands: a call on top of them was begun later than they were taken, and waits for
-//! calls that were begun later still ([why](crate::call)).
+//! Only the run holds what it takes out for that. The run counts as running all the while. Only the
+//! last run sees [idleness](super::view::View), so no other run could find that the rank is idle:
+//! the end is not found too early. And no call waits for ever for a task that a run holds so. A
+//! call on top of the run was begun later than the tasks were taken, and waits for calls that were
+//! begun later still ([why](crate::call)).
 //!
 //! Parcels that came are not given on as they are, or two ranks without tasks could send one to
 //! each other for ever: a run opens them, and packs half.
@@ -33,7 +33,7 @@ use crate::message::{Failure, Parcel};
 
 /// Tasks that no run has.
 pub(super) struct Aside<T> {
-    /// Of runs that had some to spare.
+    /// Tasks of runs that had some to spare.
     pub(super) tasks: Bag<T>,
     /// For other ranks.
     pub(super) packed: VecDeque<Parcel>,
@@ -73,8 +73,8 @@ pub(super) enum Much {
 }
 
 impl<J: Job> Rank<'_, J> {
-    /// Puts aside for other ranks what lies aside, or half of a bag, in up to so many parcels.
-    /// Whether there was anything.
+    /// Puts aside for other ranks what lies aside, or half of a bag, in up to `parcels` parcels.
+    /// Returns whether there was anything.
     pub(super) fn pack(&self, bag: &mut Bag<J::Task>, parcels: usize) -> Result<bool, Failure> {
         let bytes = self.limits.parcel;
         let mut spare = std::mem::take(&mut lock(&self.aside).tasks);

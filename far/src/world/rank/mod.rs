@@ -2,26 +2,30 @@
 //! talks to the other ranks.
 //!
 //! A task of the pool is a *run*: it works through a bag of the job's tasks, youngest first.
-//! Between two batches of them, some tens of microseconds apart, it does what nobody else is doing:
-//! it polls the balancer, if no other worker holds it; it encodes half of its bag, if another rank
-//! wants tasks; it spawns half of its bag as another run, if none is waiting to be begun. So the
-//! pool spreads the work in the rank, and the balancer between ranks.
+//! Between two batches of them, some tens of microseconds apart, it does what is to be done:
+//!
+//! - it polls the balancer, if no other worker holds it;
+//! - it encodes half of its bag, if another rank wants tasks;
+//! - it spawns half of its bag as another run, if none is waiting to be begun.
+//!
+//! So the pool spreads the work in the rank, and the balancer between ranks.
 //!
 //! # The last run
 //!
-//! A run whose bag is empty ends, unless it is the rank's last. That one stays: it polls, and so
-//! steals from other ranks, until it has tasks again or the job is over. So there is always one run
-//! that polls, never two that wait, and no thread that polls while a worker computes. `running`
-//! counts the runs that are waiting to be begun, or under way; it only falls from n to n - 1 by an
-//! exchange that n > 1 has to be true for, so exactly one run finds itself the last; and while it
-//! is, nobody makes another, since only a run does.
+//! A run whose bag is empty ends, unless it is the rank's last. The last run stays: it polls, and
+//! so steals from other ranks, until it has tasks again or the job is over. So there is always one
+//! run that polls, never two that wait, and no thread that polls while a worker computes. `running`
+//! counts the runs that are waiting to be begun, or under way. It falls only from n to n - 1, by an
+//! exchange for which n > 1 has to be true, so exactly one run finds itself the last. While it is
+//! the last there is no other run that could make one.
 //!
 //! # Calls that wait
 //!
 //! A task of a job of [calls](crate::call) waits inside of a run for what another rank finds. While
-//! it does (`wait`, in [`run`]) it runs what is in its bag, what other runs have put [aside], other
-//! runs that nobody has begun, and what it steals once all runs of the rank wait (`waiting` counts
-//! them). It counts as running all the while, so the rank is not idle to the detector of the end.
+//! it waits (`wait`, in [`run`]) it runs what is in its bag, what other runs have put [aside], and
+//! other runs that no worker has begun. Once all runs of the rank wait (`waiting` counts them) it
+//! steals as well. It counts as running all the while, so the rank is not idle to the detector of
+//! the end.
 //! How deep that nests is [bounded](nesting).
 //!
 //! The user's code is called under no lock of the rank: see [aside].
@@ -74,9 +78,9 @@ pub(crate) struct Rank<'j, J: Job> {
     comm: Mutex<Comm<'j>>,
     /// Runs that were spawned, and not ended.
     running: AtomicUsize,
-    /// Of these, those that were not begun.
+    /// Of these, the runs that were not begun.
     loose: AtomicUsize,
-    /// Of these, those in which a call waits, and that have nothing else to do.
+    /// Of these, the runs in which a call waits, and that have nothing else to do.
     waiting: AtomicUsize,
     /// How many parcels other ranks want.
     wanted: AtomicUsize,
@@ -150,7 +154,7 @@ impl<'j, J: Job> Rank<'j, J> {
         }
     }
 
-    /// With somebody to be told how far the job is.
+    /// With a function that is told how far the job is.
     pub(crate) fn progress(mut self, tell: Option<&'j (dyn Fn(Status) + Send + Sync)>) -> Self {
         self.progress = tell;
         self

@@ -1,4 +1,4 @@
-//! How much of what a worker runs lies on top of what waits, on its call stack.
+//! Bounds how many tasks a worker runs on top of waiting tasks on its call stack.
 //!
 //! A call that waits runs other tasks, on top of itself, and these may wait, too. A worker counts
 //! what it has begun so: halves, and runs that it took from the pool, whether a call of this crate
@@ -19,23 +19,23 @@
 //! A run waits as well if it lies under another on its worker's call stack, whatever it was that
 //! its worker waited for.
 //!
-//! So a stack holds sixteen runs and halves that its worker took from others, what each of these
-//! brought along (half of a bag, or a parcel), and of what lay aside when the last call of the rank
-//! became deep. Nothing is added to that later, since deep calls ask for none.
+//! So a stack holds sixteen runs and halves that its worker took from others, and what each of
+//! these brought along (half of a bag, or a parcel). It also holds some of what lay aside when the
+//! last call of the rank became deep. Nothing is put aside later, since deep calls ask for none.
 //!
 //! # Why it is begun all the same
 //!
 //! A call may wait for a half that nobody has begun ([why that is enough](crate::call)). Such a
 //! half is in a bag, in the queue of a worker, or aside. What is in a bag or a queue is run by that
 //! bag's run, or that queue's worker, even if it waits deep. What lies aside is taken by a run that
-//! is between two tasks, by a call that is not deep, or, once all runs wait, by one that is.
+//! is between two tasks, by a call that is not deep, or, once all runs wait, by a deep call.
 //!
-//! Two cases are left, both of forks of the user's. A worker may wait in one, so deep that the pool
-//! lets it take nothing of its own, while all others wait deep, for runs in its queue. And a run
-//! whose task waits for a fork does not count as waiting, though the thief of that fork may have
-//! begun a call on top of it that waits. So a call has a *patience*: after a thousand looks, a
-//! fifth of a second, that found nothing it takes what there is, of any kind and as if all runs
-//! waited. For a deep one that doubles with each level.
+//! Two cases are left, both of forks of the user's. A worker may wait in a fork, so deep that the
+//! pool lets it take nothing of its own, while all others wait deep, for runs in its queue. And a
+//! run whose task waits for a fork does not count as waiting, though the thief of that fork may
+//! have begun a waiting call on top of it. So a call has a *patience*: after a thousand looks
+//! without a find, a fifth of a second, it takes what there is, of any kind and as if all runs
+//! waited. The patience of a deep call doubles with each level.
 
 use std::cell::Cell;
 
@@ -47,7 +47,7 @@ const DEEP: u32 = 16;
 const PATIENCE: u32 = 1_000;
 
 thread_local! {
-    /// Of this worker: its runs, and the halves on top of calls that wait.
+    /// This worker's runs, and its halves on top of waiting calls.
     static DEPTH: Cell<u32> = const { Cell::new(0) };
 }
 
@@ -86,8 +86,7 @@ impl Depth {
         self.0 > DEEP
     }
 
-    /// Whether a call that waits here has looked so often, without finding anything, that it is
-    /// enough.
+    /// Whether a call that waits here has used up its patience: it has looked often enough in vain.
     pub(super) fn patience_ends(self, looks: u32) -> bool {
         looks >= PATIENCE << self.0.saturating_sub(DEEP + 1).min(16)
     }

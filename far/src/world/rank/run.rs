@@ -179,7 +179,7 @@ impl<'r, 's, 'j, J: Job> Run<'r, 's, 'j, J> {
         }
     }
 
-    /// Gives tasks to other ranks, or to a call of this one that waits, or spawns them as another
+    /// Gives tasks to other ranks, or to a waiting call of this rank, or spawns them as another
     /// run.
     fn share(&mut self) -> Result<(), Failure> {
         let rank = self.rank;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-/// After which a job is taken for one that hangs.
+/// The time after which the test says that a job hangs.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(240);
 
 pub(crate) fn launcher() -> Command {
