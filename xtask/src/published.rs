@@ -41,8 +41,8 @@ pub(crate) fn unpack(name: &str, version: &str, scratch: &Path) -> Result<PathBu
          [dependencies]\n{name} = \"={version}\"\nrayon-core = \"1.13.0\"\n"
     );
     write(&asking.join("Cargo.toml"), &manifest)?;
-    // Of a package without a library cargo says nothing, but that it lies beside the others of its
-    // registry.
+    // Cargo does not name a package without a library, but the package lies beside the others of
+    // its registry.
     cargo("fetch --quiet", &asking, scratch).run(&format!("{name} {version} is not to be had"))?;
     let beside = unpacked(&asking, "rayon-core")?;
     let package = beside.with_file_name(format!("{name}-{version}"));

@@ -21,8 +21,8 @@ use crate::workspace::{Library, Workspace};
 /// What stands in place of the README's title.
 const BEGINNING: &str = "<!-- A copy of README.md for the API page, made by `cargo xtask docs --write`. -->\n\n# README\n";
 
-/// Compares each copy with its README; writes those that differ if it is to. Returns how many there
-/// are.
+/// Compares each copy with its README, and writes the copies that differ if it is to. Returns their
+/// number.
 ///
 /// # Errors
 ///

@@ -34,7 +34,7 @@ impl Step {
         Self::new("rustup").args(run).args(arguments.split_whitespace())
     }
 
-    /// A program of the system's, or one that was built.
+    /// A program of the system's, or a program that was built.
     pub(crate) fn program(name: &str) -> Self {
         Self::new(name)
     }

@@ -1,7 +1,7 @@
 //! The papers' programs and figures, redone side by side with what a user would pick instead.
 //!
-//! A [`Suite`] is a list of [`Case`]s; a case is one program (the workload) under one scheduler or
-//! queue (the system) with so many workers, and a closure that takes one sample. The harness
+//! A [`Suite`] is a list of [`Case`]s. A case is one program (the workload) under one scheduler or
+//! queue (the system) with a number of workers, and a closure that takes one sample. The harness
 //! interleaves the systems round by round, so that one noisy minute hits all of them alike, and
 //! keeps every sample in a [`Document`] that is whole at any moment.
 //!

@@ -10,8 +10,8 @@ use poach_memory::delta::{Bound, DeltaError, Processor, largest_known};
 use poach_memory::displace::CannotDisplace;
 use poach_memory::{Delta, Displaced, Machine, Memory as _, Profile, Unfenced};
 
-/// Whether this system's queue takes the bound of this processor ([`Delta`]). Where nobody vouches
-/// for one it is left out.
+/// Whether this system's queue takes the bound of this processor ([`Delta`]). Without a bound that
+/// the caller vouches for, the system is left out.
 ///
 /// The simulated machines of `simulate` have a bound that is known, and the litmus test of
 /// `processor` looks for one.
@@ -23,12 +23,12 @@ pub fn is_bounded(suite: &str, system: &str) -> bool {
 /// The profile that was given, if it is of this processor.
 static MEASURED: OnceLock<Profile> = OnceLock::new();
 
-/// Whether somebody vouches for what `cpuid` shows to a virtual machine, and for the ample bound.
+/// Whether the caller vouches for what `cpuid` shows to a virtual machine, and for the ample bound.
 static VOUCHED: OnceLock<()> = OnceLock::new();
 
-/// The bound for a client that makes `stores` stores between two pops (0: the queue makes one): the
-/// one that is known of this processor, or the one of the profile that was given, or an ample one
-/// if somebody vouches for it.
+/// The bound for a client that makes `stores` stores between two pops (0: the queue makes one). It
+/// is the bound that is known of this processor, or the bound of the given profile, or an ample
+/// bound if the caller vouched for it.
 ///
 /// # Errors
 ///
@@ -37,27 +37,27 @@ pub(crate) fn delta(stores: u64) -> Result<Delta> {
     match (known(stores), MEASURED.get()) {
         (Ok(known), _) => Ok(known),
         (Err(_), Some(profile)) => {
-            // SAFETY: who gave the profile says that it was measured here; the suites' owners make
-            // the stores that they name.
+            // SAFETY: the caller of `use_profile` says that it was measured here; the suites'
+            // owners make the stores that they name.
             let measured = unsafe { Delta::measured(profile, stores) };
             Ok(measured?)
         }
         (Err(unknown), None) if VOUCHED.get().is_none() => {
             Err(unknown).context("`use_profile` and `use_unproven_bounds` promise one")
         }
-        // SAFETY: who called `use_unproven_bounds` vouches for it; the suites' owners make the
+        // SAFETY: the caller of `use_unproven_bounds` vouches for it; the suites' owners make the
         // stores that they name.
         (Err(_), None) => Ok(unsafe { Delta::ample(stores) }),
     }
 }
 
-/// The bound of the table, in a virtual machine only if somebody vouches for what `cpuid` shows
+/// The bound of the table; in a virtual machine only if the caller vouches for what `cpuid` shows
 /// there.
 fn known(stores: u64) -> Result<Delta, DeltaError> {
     if VOUCHED.get().is_none() {
         Delta::for_this_processor()?;
     }
-    // SAFETY: `for_this_processor` has just vouched for what `cpuid` shows, or who called
+    // SAFETY: `for_this_processor` has just vouched for what `cpuid` shows, or the caller of
     // `use_unproven_bounds` has; the suites' owners make the stores that they name.
     unsafe { Delta::documented(stores) }
 }
@@ -78,9 +78,9 @@ pub(crate) fn held() -> Result<NonZeroU64> {
     NonZeroU64::new(bound).context("a processor without a store buffer has no bound")
 }
 
-/// Has the queues with a bound take that of `profile` where none is known of this processor, and
-/// the systems whose names end in `-measured` in any case; without a profile there are none of
-/// these. For the whole process, and the first call counts.
+/// Lets the queues with a bound use the bound of `profile` where none is known of this processor.
+/// The systems whose names end in `-measured` use it in any case; without a profile there are no
+/// such systems. For the whole process, and the first call counts.
 ///
 /// # Errors
 ///
@@ -105,10 +105,10 @@ pub unsafe fn use_profile(profile: &Profile) -> Result<()> {
     Ok(())
 }
 
-/// Has the queues with a bound take the one that is known of the processor that `cpuid` shows, in a
-/// virtual machine too, and an ample one ([`Delta::ample`]) where none is known and no profile is
-/// given; without this call they are left out there. Returns how many pops the ample bound is, if
-/// it will be used, for whoever prints the figures to say so. For the whole process.
+/// Lets the queues with a bound use the bound that is known of the processor that `cpuid` shows, in
+/// a virtual machine too. Where none is known and no profile is given they use an ample bound
+/// ([`Delta::ample`]); without this call they are left out there. Returns the ample bound in pops,
+/// if it will be used, so that the figures can say so. For the whole process.
 ///
 /// # Safety
 ///
@@ -133,13 +133,13 @@ pub unsafe fn use_unproven_bounds() -> Option<NonZeroU64> {
 /// If there is none.
 pub(crate) fn measured() -> Result<Delta> {
     let profile = MEASURED.get().context("no profile of this processor is given")?;
-    // SAFETY: who gave the profile says that it was measured here. The queue makes the store
+    // SAFETY: the caller of `use_profile` says that it was measured here. The queue makes the store
     // between two pops.
     let delta = unsafe { Delta::measured(profile, 0) };
     Ok(delta?)
 }
 
-/// The bound `pops` for owners that make as many stores between two pops as it needs here.
+/// The bound `pops`, for owners that make the number of stores between two pops that it needs here.
 pub(crate) fn spaced(pops: NonZeroU64) -> Delta {
     // SAFETY: `Spaced`, the only owner, makes the stores that this processor asks for, as `spacing`
     // works out.
@@ -148,12 +148,12 @@ pub(crate) fn spaced(pops: NonZeroU64) -> Delta {
     unsafe { delta.without_fill() }
 }
 
-/// The bound of a simulated machine with so many entries in its store buffer, the queue making the
-/// store between two pops.
+/// The bound of a simulated machine with `store_buffer` entries in its store buffer, if the queue
+/// makes the store between two pops.
 pub(crate) fn simulated(store_buffer: usize) -> Delta {
     // Of the entries and the store that is on its way to the cache, one in two is a pop's.
     let pops = NonZeroU64::MIN.saturating_add(store_buffer as u64 / 2);
-    // SAFETY: the simulated machine has so many entries, and does not merge stores.
+    // SAFETY: the simulated machine has `store_buffer` entries, and does not merge stores.
     unsafe { Delta::exactly(pops) }
 }
 
@@ -172,7 +172,7 @@ pub(crate) fn unfenced() -> Result<ChaseLev<u64, Unfenced>, CapacityError> {
 
 /// No fence, for the pools of `fork-join` that have one worker: its cases are made for one alone.
 pub(crate) fn alone() -> Unfenced {
-    // SAFETY: the pool has one worker, so there is no thief whose look a fence would be for.
+    // SAFETY: the pool has one worker, so no thief looks, and no fence is needed.
     unsafe { Unfenced::new() }
 }
 

@@ -30,7 +30,7 @@ fn name(seconds: u64, machine: &Machine) -> String {
     format!("{}-{cpu}-{}-cores", day(seconds), machine.cores)
 }
 
-/// The Gregorian date so many days after 1970-01-01, counted year by year and month by month.
+/// The Gregorian date `days` days after 1970-01-01, counted year by year and month by month.
 fn date(mut days: u64) -> (u64, u64, u64) {
     let leap = |year: u64| {
         year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))

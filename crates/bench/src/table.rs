@@ -85,7 +85,7 @@ pub(crate) fn also(row: &Row) -> String {
     }
 }
 
-/// How many times as good a row is as what it is beside, by its median.
+/// The ratio by which a row is better than the row that it is compared with, by its median.
 fn ratio(document: &Document, row: &Row) -> String {
     let gain = document.beside(row).and_then(|base| row.gain(base));
     gain.filter(|gain| gain.value.is_finite())

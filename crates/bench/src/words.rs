@@ -1,6 +1,6 @@
 //! How tables, figures and pages say a number.
 
-/// So many workers, in words: `1 worker`.
+/// A number of workers, in words: `1 worker`.
 pub fn workers(count: usize) -> String {
     format!("{count} worker{}", if count == 1 { "" } else { "s" })
 }

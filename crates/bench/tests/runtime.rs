@@ -13,10 +13,10 @@ fn every_case_gives_a_figure() {
     let document = session.document();
     assert_eq!(document.failures, []);
     let idle = if cfg!(target_os = "linux") { 2 } else { 0 };
-    // Four sizes of scopes and four kinds of calls, by two systems on one worker and on two; the
-    // tree by three of them, and once sequentially; four sorts by two, and once sequentially; two
-    // that take two workers; regions from outside and inside by three systems, and installed by
-    // two.
+    // Four sizes of scopes and four kinds of calls, by two systems on one worker and on two. The
+    // tree by three systems, and once sequentially. Four sorts by two, and once sequentially. Two
+    // workloads that take two workers. Regions from outside and inside by three systems, and
+    // installed by two.
     assert_eq!(
         document.rows.len(),
         (4 + 4) * 2 * 2 + 3 * 2 + 1 + 4 * (2 * 2 + 1) + 2 * 2 + (3 + 2 + 3) * 2 + idle

@@ -3,15 +3,15 @@
 //!
 //! The documentation is that of public items and of `impl`s, each module's comment, and the README.
 //! A sentence promises something if one of [`WORDS`] is in it; in the documentation of an item,
-//! `if` as well. The tests are named by a page, `docs/promises/<crate>.md`: under a heading for
-//! each source file, a table with a part of the sentence and the tests, or with the reason why no
-//! test can hold the sentence (`none: ..`). A row [`ARGUMENT`] speaks for all sentences of the
-//! module's comment that no other row names: of a proof, whose steps are held together by the tests
-//! of what it proves.
+//! `if` as well. A page names the tests, `docs/promises/<crate>.md`. It has a heading and a table
+//! for each source file; a row has a part of the sentence, and the tests or the reason why no test
+//! can check the sentence (`none: ..`). A row [`ARGUMENT`] covers all sentences of the module's
+//! comment that no other row names: those of a proof, whose steps the tests of its result check
+//! together.
 //!
 //! A finding is a sentence that no row names, a row whose part is empty or in no sentence, and a
-//! test that does not exist or is ignored. So who changes a sentence is led to its test, and who
-//! renames a test to what it holds.
+//! test that does not exist or is ignored. So a change of a sentence leads to its test, and a
+//! change of a test's name leads to the sentences that the test checks.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -46,7 +46,7 @@ const IDIOMS: [&str; 3] = ["at once", "as always", "as before"];
 /// The row of a module's comment as a whole.
 const ARGUMENT: &str = "the argument";
 
-/// With what the second cell of a row begins that names no test.
+/// The beginning of the second cell of a row that names no test.
 const NONE: &str = "none: ";
 
 /// A sentence of the documentation.

@@ -55,7 +55,7 @@ pub(crate) const RULES: [Rule; 10] = [
     Rule {
         name: "quiet-libraries",
         advice: "return a value or an error, and let the program print it",
-        // The last word of a process that cannot go on has nobody to be returned to.
+        // A process that cannot go on has no caller to return its last message to.
         concerns: |path| {
             is_library(path)
                 && !path.starts_with("compat/")

@@ -1,14 +1,14 @@
-//! The rule `safe-code-tries-everything`: whatever a user can call, make or implement of a library
-//! is named by a program of tests that forbids `unsafe`, or by the library's module `compile_fail`,
-//! which holds what safe code cannot write.
+//! The rule `safe-code-tries-everything`: a program of tests that forbids `unsafe` names all that a
+//! user can call, make or implement of a library. The library's module `compile_fail` may name it
+//! instead; it holds what safe code cannot write.
 //!
-//! The list is read from the source, so that it cannot fall behind: functions, methods, macros,
-//! traits with their methods, enums, and structs with public fields; not what is `unsafe`, since
-//! the compiler keeps safe code from it. A bare `pub` is an item that users reach (rustc's
-//! `unreachable_pub` says so), and what a public trait declares is as well. A function of a type
-//! that has no `self` makes something, so it must stand behind its type, `Type::name`; of
-//! everything else the name is enough. What a macro gives to its parameter (`impl $type`) is of
-//! each type that comes first where that macro is used.
+//! The list is read from the source, so that it cannot fall behind. It has functions, methods,
+//! macros, traits with their methods, enums, and structs with public fields. It leaves out what is
+//! `unsafe`, since the compiler keeps safe code from it. A bare `pub` is an item that users reach
+//! (rustc's `unreachable_pub` says so), and so is what a public trait declares. A function of a
+//! type without `self` makes something, so it must be named with its type, `Type::name`; of
+//! everything else the name is enough. What a macro gives to its parameter (`impl $type`) belongs
+//! to each type that comes first where that macro is used.
 
 use std::collections::HashSet;
 use std::fs;

@@ -53,7 +53,7 @@ struct Entry {
     passed: Passed,
 }
 
-/// Which tests a survivor has passed.
+/// The tests that a survivor has passed.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Passed {
     /// None took longer, in seconds.

@@ -1,9 +1,9 @@
 //! Mutants by rule: what a source file would be with one small change that ought to be noticed.
 //!
-//! Own rules, over token spans, rather than cargo-mutants': what matters here are orderings, fences
-//! and the order of stores, of which it knows nothing; and a queue is judged by its models, not by
-//! its tests alone. What is taken over from it: a timeout counts as caught, a mutant that does not
-//! compile is no mutant, and only changed files are tried again.
+//! The rules are our own, over token spans, because cargo-mutants knows nothing of what matters
+//! here: orderings, fences and the order of stores. And a queue's models judge its mutants, not its
+//! tests alone. As in cargo-mutants a timeout counts as caught, a mutant that does not compile is
+//! no mutant, and only changed files are tried again.
 
 pub(crate) mod journal;
 mod rules;

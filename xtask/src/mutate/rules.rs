@@ -11,7 +11,7 @@ use proc_macro2::{Delimiter, Group, Spacing, TokenStream, TokenTree};
 
 use super::{IS, Mutant, Wrap};
 
-/// With what a statement begins that cannot be left out, or is an item.
+/// The beginnings of statements that cannot be left out, or are items.
 const KEPT: [&str; 20] = [
     "let",
     "return",

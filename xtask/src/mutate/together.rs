@@ -1,4 +1,5 @@
-//! One program that holds all mutants of a crate, and is the one whose number `POACH_MUTANT` says.
+//! One program that holds all mutants of a crate, and behaves as the mutant with the number in
+//! `POACH_MUTANT`.
 //!
 //! To compile is most of what a mutant costs that is compiled by itself. Here each change stands
 //! beside what it changes, as a choice: `x.load(if mutant(7) { Relaxed } else { Acquire })`. What a
@@ -11,7 +12,7 @@ use super::{IS, Mutant};
 /// A file with all its mutants in it.
 pub(crate) struct Woven {
     pub(crate) text: String,
-    /// Of each mutant that is in it: its number, and where in the text its choices stand.
+    /// For each mutant in it: its number, and where in the text its choices stand.
     pub(crate) places: Vec<(usize, Range<usize>)>,
 }
 
@@ -85,8 +86,8 @@ pub(crate) fn weave(source: &str, mutants: &[(usize, &Mutant)]) -> Woven {
 
 /// The module that a crate needs beside, at the end of its `lib.rs`; `count` is above every number.
 ///
-/// With `POACH_MUTANTS_REACHED=FILE` it is no mutant, and writes the number of each that is come to
-/// into the file.
+/// With `POACH_MUTANTS_REACHED=FILE` the program is no mutant, and writes the number of each mutant
+/// that it reaches into the file.
 pub(crate) fn module(count: usize) -> String {
     format!(
         r#"

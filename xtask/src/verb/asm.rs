@@ -1,9 +1,9 @@
 //! `cargo xtask asm`: the owners of the fence-free queues execute no fence.
 //!
 //! Builds `owner_path`, an example of `poach-deque` in which one push and one pop of each queue are
-//! a function of their own, and disassembles these functions in the release build: those named
-//! `free_*` must hold no locked instruction and no `mfence`; those named `fenced_*` must hold one,
-//! which shows that the check can see them.
+//! a function of their own. Disassembles these functions in the release build. The functions named
+//! `free_*` must hold no locked instruction and no `mfence`. The functions named `fenced_*` must
+//! hold one, which shows that the check can see them.
 
 use std::fs;
 

@@ -278,7 +278,7 @@ struct How<'a> {
 enum Library {
     Shared,
     Static,
-    /// The static one that was built for `ThreadSanitizer`, with Rust's run-time library of it.
+    /// The static library, built for `ThreadSanitizer`, with Rust's run-time library for it.
     Thread,
 }
 

@@ -1,10 +1,10 @@
 //! `cargo xtask cross`: the workspace compiles for the platforms that this machine is not.
 //!
 //! A check, not a build: no cross linker is needed. A warning is an error there as it is here: what
-//! one platform does not use stands behind the `cfg` of those that do. The portable path of every
-//! crate that has one is also checked, and its tests run on this machine in `cargo test` as far as
-//! they can. A target of 32 bits is refused, with a sentence that says why; `WebAssembly`, whose
-//! words have 64 bits though its addresses have not, is checked.
+//! one platform does not use stands behind the `cfg` of the platforms that use it. The portable
+//! path of every crate that has such a path is also checked; its tests run on this machine in
+//! `cargo test` as far as they can. A target of 32 bits is refused, with a sentence that says why.
+//! `WebAssembly` is checked: its words have 64 bits though its addresses have 32.
 
 use anyhow::{Result, ensure};
 

@@ -1,11 +1,11 @@
 //! `cargo xtask dependencies`: what Poach's users get with it may be used by them, is there once,
 //! and is needed.
 //!
-//! Of all that the published packages depend on when they are built for somebody (not for tests):
-//! each package's licence is one of [`LICENCES`], and no package is there in two versions, but for
-//! [`TWICE`]. Of each package of the workspace: a dependency that its manifest names is named in
-//! its source. Known holes are another tool's: the workflows ask the advisory database, which is on
-//! the network.
+//! Checks all packages that the published packages depend on when a user builds them (not for
+//! tests). Each package's licence is one of [`LICENCES`], and no package is there in two versions,
+//! but for [`TWICE`]. Of each package of the workspace: a dependency that its manifest names is
+//! named in its source. Known holes are another tool's: the workflows ask the advisory database,
+//! which is on the network.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -33,7 +33,7 @@ const LICENCES: [&str; 9] = [
     "Zlib",
 ];
 
-/// Packages that are there in two versions, and who asks for the older one.
+/// Packages that are there in two versions, and the packages that ask for the older version.
 const TWICE: [(&str, &str); 5] = [
     ("generator", "loom, in both"),
     ("loom", "st3, for models of its own"),

@@ -26,8 +26,8 @@ pub(crate) struct Platform {
     runner: (&'static str, &'static str),
     /// Directories of the crates whose tests run.
     crates: &'static [&'static str],
-    /// Of some packages only these files of tests; the others are Linux's. `bin` are the unit
-    /// tests of the package's program.
+    /// For some packages only these files of tests; the other files are for Linux only. `bin` are
+    /// the unit tests of the package's program.
     only: &'static [(&'static str, &'static [&'static str])],
     /// Files of tests, or tests in one as `file::test`, that are left out; the reason.
     left_out: &'static [(&'static str, &'static str)],

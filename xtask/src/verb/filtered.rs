@@ -1,6 +1,6 @@
-//! `cargo xtask filtered HOW PROGRAM ..`: runs a program without a process-wide barrier:
-//! `membarrier(2)` is refused by a seccomp filter, or the runtime is told to do without. And `cargo
-//! xtask refused`: the tests of the crates that use the barrier, run so.
+//! `cargo xtask filtered HOW PROGRAM ..`: runs a program without a process-wide barrier. A seccomp
+//! filter refuses `membarrier(2)`, or the runtime is told to do without. And `cargo xtask refused`:
+//! the tests of the crates that use the barrier, run so.
 
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;

@@ -1,13 +1,13 @@
 //! `cargo xtask guide`: each command of the guide does what its page says, and each page is where a
 //! reader and the tests look for it.
 //!
-//! A stranger's run: the program is built, a directory is made with nothing in it but a few files,
-//! and every line of a `console` block that begins with `$` is run there by a shell, page by page.
-//! A command ends with 0, or with the number in `# exits with N` behind it. A picture that a
-//! command makes, under the name of one in `pictures/`, must be that picture; `--pictures` puts the
-//! new ones there. Snippets of Rust are documentation tests of the package `poach-guide`, which
-//! `cargo test` runs; here it is only asked that no page is left out of them or of the summary.
-//! `--book` makes the pages with mdBook.
+//! The program is built, and a directory is made with nothing in it but a few files. There a shell
+//! runs every line of a `console` block that begins with `$`, page by page. A command ends with 0,
+//! or with the number in `# exits with N` behind it. A picture that a command makes under the name
+//! of a picture in `pictures/` must be that picture; `--pictures` puts the new ones there. Snippets
+//! of Rust are documentation tests of the package `poach-guide`, which `cargo test` runs. This verb
+//! checks only that neither they nor the summary leave out a page. `--book` makes the pages with
+//! mdBook.
 
 use std::collections::BTreeSet;
 use std::fs;

@@ -5,10 +5,10 @@
 //! both cores in turn, in a process of its own that is ended after some seconds. The table says how
 //! often it came out right, and after how much processor time. What happened otherwise is listed
 //! below it. The verb fails where the original core was right more often, and where Poach is not
-//! right each time on the machine as it is, except in the rows of `par_bridge`: a lock that is
-//! held across a join may be waited for in vain on either core. It names the cells in which neither
-//! was ever right, which compare nothing: as all of a machine's are if a filter cannot be
-//! installed.
+//! right each time on the machine as it is. The rows of `par_bridge` are an exception: on either
+//! core a thread may wait in vain for a lock that is held across a join. The verb names the cells
+//! in which neither was ever right, which compare nothing. If a filter cannot be installed, all
+//! cells of that machine are such.
 
 use std::collections::BTreeMap;
 use std::os::unix::fs::MetadataExt as _;
@@ -34,7 +34,7 @@ const fn machine(name: &'static str, shell: &'static str) -> Machine {
 
 const AS_IT_IS: &str = "as it is";
 
-/// `$FILTERED` runs a program under a filter, and `$ANYBODY` as a user who has no other process.
+/// `$FILTERED` runs a program under a filter, and `$ANYBODY` as a user without another process.
 const MACHINES: &[Machine] = &[
     machine(AS_IT_IS, "exec"),
     machine("`EPERM`", "exec $FILTERED eperm"),
@@ -58,7 +58,7 @@ pub(crate) struct Options {
     /// How often each row is run on each machine and core.
     #[arg(long, default_value_t = 5)]
     times: usize,
-    /// Seconds after which a run counts as one that hangs.
+    /// Seconds after which a run counts as hanging.
     #[arg(long, default_value_t = 10)]
     seconds: u32,
     /// Only machines whose name contains this.
@@ -70,7 +70,7 @@ pub(crate) struct Options {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    // Where anybody may read it, whoever runs this.
+    // Every user must be able to read this directory.
     let directory = std::env::temp_dir().join(format!("poach-hostile-{}", std::process::id()));
     std::fs::create_dir_all(&directory)?;
     let table = table(options, &directory);
@@ -159,7 +159,7 @@ fn table(options: &Options, directory: &Path) -> Result<()> {
 
 /// How a run ended.
 enum Ended {
-    /// Right, after so many milliseconds of a processor.
+    /// Right, after this number of milliseconds of processor time.
     Right(u64),
     Otherwise(String),
 }

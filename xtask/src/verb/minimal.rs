@@ -1,9 +1,8 @@
 //! `cargo xtask minimal`: the library and the program compile with the oldest version of each
 //! dependency that the manifests allow.
 //!
-//! Whoever has an old lock file gets such versions, and a build is the only thing that can tell
-//! whether one is too old. What dependencies ask for among themselves is resolved as always: their
-//! minimums are theirs to keep.
+//! A user with an old lock file gets such versions, and only a build can tell whether a version is
+//! too old. Dependencies of dependencies are resolved as always: their minimums are not ours.
 
 use anyhow::Result;
 

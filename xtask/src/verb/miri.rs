@@ -31,7 +31,7 @@ pub(crate) struct Options {
     seeds: u32,
 }
 
-/// Which files of tests are run: those whose number is `number` modulo `count`.
+/// The files of tests that are run: the files whose number is `number` modulo `count`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Shard {
     number: usize,

@@ -2,9 +2,9 @@
 //! notices it.
 //!
 //! Mutants are tried in a copy of the workspace under `target/mutate`, never in the workspace
-//! itself. All are in one build, each as a choice of the running program ([`together`]); what a
-//! choice cannot say is reported as not tried. What became of a mutant stands in a journal, so a run
-//! can be interrupted and taken up again, and a file that has not changed is not tried twice.
+//! itself. All are in one build, each as a choice of the running program ([`together`]); a mutant
+//! that cannot be such a choice is reported as not tried. A journal keeps each mutant's verdict. So
+//! a run can be interrupted and taken up again, and a file that has not changed is not tried twice.
 
 mod together;
 mod trial;
@@ -60,11 +60,10 @@ pub(crate) struct Options {
     /// Try those that have survived once more: what tests are added for.
     #[arg(long)]
     again: bool,
-    /// Stop after so many minutes; the next run goes on from there. With 0, print what is known
-    /// already.
+    /// Stop after N minutes; the next run goes on from there. With 0, print what is known already.
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
-    /// Leave out tests that take longer than so many seconds.
+    /// Leave out tests that take longer than this number of seconds.
     #[arg(long, value_name = "SECONDS", default_value_t = 60.0)]
     longest: f64,
     /// Mutants tried at once.
@@ -81,7 +80,7 @@ fn shard(text: &str) -> Result<(usize, usize), String> {
 struct Case {
     path: String,
     source: String,
-    /// Of its code.
+    /// The fingerprint of its code.
     fingerprint: String,
     mutant: Mutant,
     /// Whether it has an argument why nothing can notice it.
@@ -194,8 +193,8 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Every mutant of the judged files and of those that are `named` beside them; if any is named,
-/// only theirs are asked for.
+/// Every mutant of the judged files and of the files that are `named` beside them. If any file is
+/// named, the run asks only for the mutants of the named files.
 fn all(root: &Path, named: &[String], same: &HashMap<String, String>) -> Result<Vec<Case>> {
     let mut paths = files(root)?;
     for path in named {
@@ -261,7 +260,8 @@ fn files(root: &Path) -> Result<Vec<String>> {
     Ok(files)
 }
 
-/// How the paths of the modules begin that this file declares for tests alone: nobody judges those.
+/// The beginnings of the paths of modules that this file declares for tests alone: they are not
+/// judged.
 pub(crate) fn test_modules(path: &str, source: &str) -> Vec<String> {
     let directory = match path.rsplit_once('/') {
         Some((directory, "lib.rs" | "mod.rs")) => directory,
@@ -382,7 +382,7 @@ mod tests {
         let (table, survivors) = report(&cases, &journal, &same);
         assert!(survivors.is_empty(), "{table}");
         assert!(needless(&cases, &journal).is_empty());
-        // Of one that is caught the argument is wrong.
+        // The argument for a caught mutant is wrong.
         cases.iter_mut().find(|case| case.mutant.key == caught).unwrap().explained = true;
         assert_eq!(needless(&cases, &journal), [caught]);
     }

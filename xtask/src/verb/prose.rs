@@ -23,7 +23,7 @@ const LEFT_OUT: [&str; 4] = ["CHANGELOG.md", "docs/notebook/", "docs/promises/",
 /// Paths that are yet to be edited: their findings are counted, and no failure.
 const UNREAD: &str = include_str!("../../../docs/style/unread");
 
-/// As many files as a command line takes on any system.
+/// A number of files that fits a command line on any system.
 const BATCH: usize = 200;
 
 /// The version that the count of findings was taken with.
@@ -76,7 +76,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     Ok(())
 }
 
-/// Vale: the one that is installed, or one that Go builds once in the target directory.
+/// The installed vale, or else a vale that Go builds once in the target directory.
 fn vale() -> Result<Option<String>> {
     if has_program("vale") {
         return Ok(Some("vale".to_owned()));

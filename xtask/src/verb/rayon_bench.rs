@@ -12,7 +12,7 @@ use crate::workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// How often each core is asked for each workload and size, in turn.
+    /// How often each core runs each workload and size, in turn.
     #[arg(long, default_value_t = 5)]
     rounds: usize,
     /// The numbers of threads.
@@ -137,7 +137,7 @@ fn pools(directories: &[PathBuf], rounds: usize) -> Result<()> {
     Ok(())
 }
 
-/// The number for which Fibonacci's tree has about so many leaves.
+/// The number for which Fibonacci's tree has about `leaves` leaves.
 fn fib_size(leaves: usize) -> usize {
     let (mut a, mut b, mut n) = (1, 1, 1);
     while b < leaves {

@@ -1,7 +1,7 @@
 //! `cargo xtask scan-bench`: `poach scan`, the least that a walk can do, and other programs of this
 //! machine, on one tree and in turn.
 //!
-//! The tree is a directory that is named, or one that is grown from a seed and removed at the end.
+//! The tree is a named directory, or a tree that is made from a seed and removed at the end.
 //! A system is timed as users see it: from the start of its process to its end, with what it prints
 //! thrown away. Before anything is timed, the totals of `poach scan` must be those of the floor
 //! (`crates/scan/examples/floor.rs`), bytes included where the tree is from a seed, and its
@@ -77,8 +77,8 @@ const PEERS: [(&str, &str, &[&str]); 6] = [
     ("du", "", &["-s"]),
 ];
 
-/// What the others are multiples of: the fastest of those that have this name, and a number of
-/// threads.
+/// The system whose time is 1 for the others: the fastest of the systems that have this name and a
+/// number of threads.
 const FLOOR: &str = "floor";
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
@@ -307,7 +307,7 @@ fn output(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// The share of `samples` below which so many of them lie.
+/// The value below which the share `of` of the samples lies.
 fn quantile(samples: &[f64], of: f64) -> f64 {
     let mut sorted = samples.to_vec();
     sorted.sort_unstable_by(f64::total_cmp);

@@ -10,7 +10,7 @@ pub(crate) struct Options {
     /// Joins and tasks of scopes, over pools of changing size and ways of waiting.
     #[arg(long, default_value_t = 1_000_000_000)]
     forks: u64,
-    /// Which pools and which trees.
+    /// The seed of the pools and trees.
     #[arg(long, default_value_t = 1)]
     seed: u64,
     /// Pools to make, use and drop.

@@ -1,9 +1,9 @@
 //! `cargo xtask spin`: a second opinion on the reordering bound.
 //!
 //! `verify/ff_cl.pml` is FF-CL on TSO[S] in Promela, written from the paper. Spin and `poach check`
-//! are asked the same questions: at delta = ceil((S + 1) / (x + 1)) no task is taken twice, one
-//! below it one is, and without a store between two takes at no delta is it safe. They share no
-//! line, so that where they agree, neither the machine of the one nor that of the other is at
+//! are asked the same questions. At delta = ceil((S + 1) / (x + 1)) no task is taken twice; at a
+//! delta smaller by one a task is. Without a store between two takes no delta is safe. They share
+//! no line, so that where they agree, neither the machine of the one nor that of the other is at
 //! fault. Then Spin is asked about [`models`] of FF-THE, THEP and the split deque's exposure.
 
 mod models;

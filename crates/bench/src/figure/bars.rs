@@ -14,9 +14,9 @@ use crate::{Better, Document, Ratio, Row};
 
 /// The height of a bar, and its whiskers.
 struct Bar {
-    /// Which workload.
+    /// The workload's index.
     group: usize,
-    /// Which system.
+    /// The system's index.
     system: usize,
     height: f64,
     low: f64,
@@ -38,7 +38,7 @@ const HIGHEST: f64 = 3.0;
 pub(super) const INTERVAL: &str =
     "Whiskers: the interval of 95 % of the ratio of medians, by a bootstrap over rounds.";
 
-/// The figure, or `None` if nothing ran with so many workers beside the baseline.
+/// The figure, or `None` if nothing but the baseline ran with `workers` workers.
 pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<Option<Svg>> {
     let here = |row: &&Row| row.suite == suite && row.workers == workers;
     let Some(first) = document.rows.iter().find(here) else { return Ok(None) };
@@ -117,7 +117,7 @@ fn caption(document: &Document, title: &str, workers: usize, oversubscribed: boo
     format!("{title}, {}{warning}", crate::words::workers(workers))
 }
 
-/// The upper end of the axis: above all bars, but for those that would make the others too small to
+/// The upper end of the axis: above all bars, but for bars that would make the others too small to
 /// be read.
 fn top(bars: &[Bar], ratio: bool) -> f64 {
     let mut heights: Vec<f64> = bars.iter().map(|bar| bar.height).collect();

@@ -36,7 +36,7 @@ const COLOURS: [(&[&str], RGBColor); 25] = [
 
 /// The colour of a system: the same in every figure.
 pub(super) fn colour(system: &str) -> RGBColor {
-    // Of the dots of a litmus test.
+    // The dots of a litmus test.
     match system {
         "a round went wrong" => return RGBColor(213, 60, 0),
         "no round went wrong" => return RGBColor(0, 114, 178),
@@ -161,7 +161,7 @@ impl Head {
     }
 }
 
-/// A text in lines of so many letters, where its words allow.
+/// Breaks a text into lines of at most `letters` letters, where its words allow.
 fn wrap(text: &str, letters: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

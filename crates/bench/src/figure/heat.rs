@@ -18,7 +18,7 @@ const ABOVE: i32 = 62;
 const CAPTION: i32 = 62;
 const SCALE: i32 = 58;
 
-/// The figure of the rows with so many workers, or `None` if no row has a cell.
+/// The figure of the rows with `workers` workers, or `None` if no row has a cell.
 pub(super) fn draw(document: &Document, suite: &str, workers: usize) -> Result<Option<Svg>> {
     let has_cells = |row: &&Row| GAPS.iter().any(|gap| value(row, *gap, LENGTHS[0]).is_some());
     let rows: Vec<&Row> = document

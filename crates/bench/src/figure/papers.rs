@@ -33,7 +33,7 @@ pub static FIGURES: LazyLock<Vec<PaperFigure>> = LazyLock::new(|| {
 pub struct PaperFigure {
     /// Its name on the command line.
     pub name: &'static str,
-    /// Which it is.
+    /// Its title: which figure of which paper.
     pub title: &'static str,
     /// The suite that measures it.
     pub suite: &'static str,
@@ -42,7 +42,7 @@ pub struct PaperFigure {
     pub memory: Option<&'static str>,
     /// The programs in it.
     pub workloads: Vec<&'static str>,
-    /// What the others are a multiple of, with as many workers.
+    /// The system with which the others are compared, with the same number of workers.
     pub baseline: &'static str,
     /// What the paper compares with that.
     pub systems: Vec<&'static str>,
@@ -75,7 +75,7 @@ pub enum Workers {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Shows {
-    /// Times as a multiple of the baseline's with as many workers.
+    /// Times as a multiple of the baseline's with the same number of workers.
     Ratios,
     /// The share of tasks that were stolen.
     Stolen,
@@ -83,12 +83,13 @@ pub(super) enum Shows {
     Times,
     /// As a table the same; drawn, speed-ups over the number of workers as curves.
     TimeCurves,
-    /// As a table the same; drawn, the time of the same system's one worker over that of so many.
+    /// As a table the same. Drawn: the time of one worker over the time of n workers of the same
+    /// system.
     SpeedUps,
     /// Counters.
     Counters(Vec<&'static str>),
-    /// Values as they are, and as a multiple of the baseline's with as many workers. Drawn: as
-    /// bars.
+    /// Values as they are, and as a multiple of the baseline's with the same number of workers.
+    /// Drawn: as bars.
     Rates,
     /// The same, drawn as curves over the number of threads, or over the size of chunks.
     RateCurves(Over),
@@ -124,7 +125,7 @@ impl PaperFigure {
         bail!("there is no figure `{name}`: there is {}", names.join(", "))
     }
 
-    /// The numbers of workers that it takes on a machine of so many processors.
+    /// The numbers of workers that it takes on a machine of `cores` processors.
     pub fn workers(&self, cores: usize) -> Vec<usize> {
         match &self.workers {
             Workers::Exactly(workers) => workers.clone(),
@@ -133,7 +134,7 @@ impl PaperFigure {
         }
     }
 
-    /// Whether it shows rows with so many workers.
+    /// Whether it shows rows with `workers` workers.
     pub fn has(&self, workers: usize) -> bool {
         match &self.workers {
             Workers::One => workers == 1,

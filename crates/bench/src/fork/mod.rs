@@ -1,12 +1,12 @@
 //! Fork-join programs, written once, and the systems that run them.
 //!
 //! A program is a [`Task`]: a value with a body that is generic over how it forks. A system is a
-//! [`System`]: a pool with such a way to fork, a [`Fork`]. That the halves of a join are tasks, not
-//! closures, is what lets one program run under worker tokens that are passed by value and have a
-//! lifetime of their own (Poach's), under scopes passed by reference (chili's), and under nothing
-//! at all (rayon's, and the sequential program's). It costs nothing: each system's `join` is
-//! inlined into the program's own recursion. The crate's README counts the instructions of `fib` in
-//! this form and as one would write it for Poach alone; both are in the tests of `fib`.
+//! [`System`]: a pool with such a way to fork, a [`Fork`]. The halves of a join are tasks, not
+//! closures. So one program runs under worker tokens that are passed by value and have a lifetime
+//! of their own (Poach's) and under scopes passed by reference (chili's). It also runs without
+//! either (under rayon, and sequentially). It costs nothing: each system's `join` is inlined into
+//! the program's own recursion. The crate's README counts the instructions of `fib` in this form
+//! and in the form for Poach alone; both are in the tests of `fib`.
 
 mod on_queue;
 mod patterns;
@@ -50,8 +50,8 @@ pub(crate) trait Program: Sized + 'static {
     /// Runs the program. This is what is timed.
     fn run(&mut self, system: &impl System);
 
-    /// What its forks are and what its strands take, if it takes so many seconds alone; `None` if
-    /// that is found by running it.
+    /// Its forks, and the times of its strands if the sequential program takes `_seconds` seconds;
+    /// `None` if a run finds them.
     fn tree(&self, _seconds: f64) -> Option<Box<dyn Play>> {
         None
     }
@@ -67,7 +67,7 @@ pub(crate) trait Program: Sized + 'static {
 /// The cases of a program: under each system with each number of workers.
 ///
 /// They share one program, made when the first of them is prepared, so that all of them read the
-/// same memory: a tree that another heap has scattered takes several times as long.
+/// same memory. A tree that another heap has scattered takes several times as long.
 pub(crate) fn cases<P: Program>(request: &Request, cases: &mut Vec<Case>) {
     let shared = Rc::new(OnceCell::new());
     let size = request.size;

@@ -2,9 +2,9 @@
 //! changed: [`QueuePool`].
 //!
 //! This is the plain scheduler of the papers (Lace, Figure 1, with random stealing; the fence-free
-//! paper's `CilkPlus`), the same lines for every queue: a join pushes its second half, runs the
-//! first, pops. Where the pop finds that the half was stolen, the worker takes other work until it
-//! is done. Workers that find none give their processor away, and sleep only while the pool has
+//! paper's `CilkPlus`), with the same lines for every queue. A join pushes its second half, runs
+//! the first, pops. Where the pop finds that the half was stolen, the worker takes other work until
+//! it is done. Workers that find none give their processor away, and sleep only while the pool has
 //! nothing to run at all.
 
 mod job;
@@ -27,7 +27,7 @@ pub(crate) use job::Job;
 /// Fruitless looks at all victims after which a worker gives its processor away.
 const LOOKS: u32 = 32;
 
-/// Which queue.
+/// A kind of queue.
 pub(crate) trait Kind: Sized + 'static {
     /// Its name on the command line.
     const NAME: &'static str;
@@ -300,7 +300,8 @@ impl<K: Kind> Drop for QueuePool<K> {
         self.shared.lock().closing = true;
         self.shared.changed.notify_all();
         for thread in self.threads.drain(..) {
-            // Workers catch the panics of what they run; there is nobody to tell of another.
+            // Workers catch the panics of what they run; no caller is left to tell of another
+            // panic.
             let _ = thread.join();
         }
     }

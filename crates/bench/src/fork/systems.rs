@@ -22,7 +22,7 @@ pub(super) const STACK: usize = 256 << 20;
 /// What a thread has that cannot be given a larger one, unless the environment says otherwise.
 const SMALL_STACK: usize = 2 << 20;
 
-/// The bytes of address space that so many call stacks take.
+/// The bytes of address space that the call stacks of the workers take.
 fn stacks(workers: usize, each: usize) -> u64 {
     workers.saturating_mul(each) as u64
 }
@@ -264,17 +264,17 @@ pub(crate) fn delta() -> Result<Delta> {
 const LEAST: NonZeroU64 = NonZeroU64::new(4).unwrap();
 
 /// The stores between two pops, each to a cache line of its own, with which [`LEAST`] is a bound on
-/// this processor. Of those that it may hold back one in so many and one is a pop, and no two join:
-/// stores do so only in a row to one line.
+/// this processor. Of `spacing + 1` buffered stores one is a pop's, and no two coalesce: only
+/// stores in a row to one line do.
 ///
 /// # Errors
 ///
-/// If nobody says how many it may hold back.
+/// If the number of stores that the processor may buffer is not known.
 fn spacing() -> Result<usize> {
     Ok(promise::held()?.get().div_ceil(LEAST.get()).saturating_sub(1) as usize)
 }
 
-/// Cache lines that a thread stores to: as many as [`spacing`] may ask for, and some more.
+/// The cache lines that a thread stores to: no fewer than [`spacing`] may ask for.
 const LINES: usize = 64;
 
 thread_local! {
@@ -289,11 +289,11 @@ fn spaced() -> Result<Bounded<Machine>> {
     Ok(Bounded::new(promise::spaced(LEAST))?)
 }
 
-/// A worker that makes so many stores before each pop.
+/// A worker that makes [`spacing`] stores before each pop.
 ///
 /// A join pops once its first half is done; so the stores are the end of that half. A pop that
-/// finds nothing takes the queue's lock, and no store is on its way after that. A join that waits
-/// pops again: its own half was stolen then, and all that is older before it, so it finds nothing.
+/// finds nothing takes the queue's lock, and no store is buffered after that. A join that waits
+/// pops again, and finds nothing: its own half was stolen, and all older tasks were stolen before.
 struct Spaced<'w> {
     worker: &'w QueueWorker<FfTheFourKind>,
     stores: usize,

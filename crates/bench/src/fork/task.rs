@@ -2,7 +2,7 @@
 
 /// Part of a program: what a fork makes.
 pub(crate) trait Task: Send {
-    /// What it comes to.
+    /// Its result.
     type Output: Send;
 
     /// Runs it; `fork` is its own way to fork further.

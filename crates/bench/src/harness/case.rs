@@ -33,8 +33,9 @@ pub struct Request {
     pub size: Size,
     /// The numbers of workers to run with. A sequential case has one worker, whatever is asked.
     pub workers: Vec<usize>,
-    /// The bytes of call stack that the standard library gives a thread which asks for none: where
-    /// they are few, what cannot be given larger stacks is left out of programs that need them.
+    /// The bytes of call stack that the standard library gives a thread that asks for none. Where
+    /// they are few, a system that cannot have larger stacks is left out of programs that need
+    /// them.
     pub thread_stack: usize,
 }
 
@@ -73,11 +74,11 @@ impl Size {
 pub struct Unit {
     /// Its name in a document and on a figure.
     pub name: &'static str,
-    /// Which of two values is the better one.
+    /// Whether a lower or a higher value is better.
     pub better: Better,
 }
 
-/// Which of two values is the better one.
+/// Whether a lower or a higher value is better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Better {
@@ -127,7 +128,7 @@ pub type Sampler = Box<dyn FnMut() -> Result<Sample>>;
 
 type Prepare = Box<dyn FnOnce() -> Result<Sampler>>;
 
-/// One program under one system with so many workers.
+/// One program under one system with one number of workers.
 pub struct Case {
     /// The program, by its name in the papers, in lower case.
     pub workload: &'static str,
@@ -160,8 +161,8 @@ impl Case {
         Case { workload, system: system.into(), workers, unit, computed: false, prepare }
     }
 
-    /// The same case as one whose samples are computed, not measured: nothing warms up, and its
-    /// workers need no processors.
+    /// The same case, but its samples are computed, not measured: nothing warms up, and its workers
+    /// need no processors.
     #[must_use]
     pub fn computed(mut self) -> Self {
         self.computed = true;

@@ -52,11 +52,11 @@ pub struct Command {
     pub samples: u64,
     /// The system's load average over a minute, when it began and when it ended.
     pub load: [f64; 2],
-    /// Of the processors' time, the percentage that the hypervisor gave to others meanwhile.
+    /// The percentage of the processors' time that the hypervisor gave to others meanwhile.
     pub steal_percent: f64,
 }
 
-/// One workload under one system with so many workers.
+/// One workload under one system with one number of workers.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Row {
     /// The suite's name.
@@ -69,7 +69,7 @@ pub struct Row {
     pub workers: usize,
     /// What the samples are measured in.
     pub unit: String,
-    /// Which of two samples is the better one.
+    /// Whether a lower or a higher sample is better.
     pub better: Better,
     /// Each sample, in the order in which they were taken.
     pub samples: Vec<f64>,
@@ -135,8 +135,9 @@ impl Document {
         self.row(&row.suite, &row.workload, "sequential", 1).filter(|base| base.unit == row.unit)
     }
 
-    /// What a row is beside: the sequential program if there is one, else the first system with as
-    /// many workers, which is a baseline for bars that name it, and none for a speed-up.
+    /// The row that a row is compared with: the sequential program if there is one, else the first
+    /// system with the same number of workers. The latter is a baseline for bars that name it, and
+    /// none for a speed-up.
     pub fn beside(&self, row: &Row) -> Option<&Row> {
         let first = || {
             self.rows.iter().find(|other| {
@@ -152,7 +153,7 @@ impl Document {
         self.rows.iter().find(|row| row.is_case(suite, case)).map_or(0, |row| row.samples.len())
     }
 
-    /// Adds a sample that was taken in that round, as the mean of so many repetitions.
+    /// Adds a sample that was taken in that round, as the mean of that number of repetitions.
     pub(crate) fn add(
         &mut self,
         suite: &str,
@@ -284,7 +285,7 @@ impl Document {
     }
 }
 
-/// Whoever may read the page may read the samples: the file has the permissions of any other.
+/// Gives the file the permissions of any new file: readers of the page may read the samples.
 #[cfg(unix)]
 fn as_any_other<'b, 'p, 's>(
     builder: &'b mut tempfile::Builder<'p, 's>,

@@ -6,7 +6,7 @@ use std::thread::available_parallelism;
 
 use serde::{Deserialize, Serialize};
 
-/// Of a build that is as its commit says this is nothing.
+/// A hash of the sources' changes since the commit that was built; empty if there are none.
 const DIRTY: &str = env!("POACH_DIRTY");
 
 /// The machine and the build. What could not be found out is an empty text or a zero.

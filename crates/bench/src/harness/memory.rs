@@ -1,10 +1,14 @@
-//! Whether an input fits: asked before it is made, so that one too large is the failure of its
-//! case, and not the end of the program by the allocator or by the system's hand.
+//! Asks whether an input fits before it is made. So an input that is too large fails its case, and
+//! neither the allocator nor the system ends the program.
 //!
-//! What is available is the least of what the machine can give without swapping (`MemAvailable`),
-//! what the limit of the address space leaves (`ulimit -v`), and what the limits of the control
-//! group and those above it leave, as containers have them. Where one of them cannot be read it
-//! sets no limit.
+//! The memory that is available is the least of three:
+//!
+//! - what the machine can give without swapping (`MemAvailable`);
+//! - what the limit of the address space leaves (`ulimit -v`);
+//! - what the limits of the control group and of the groups above it leave, as containers have
+//!   them.
+//!
+//! A value that cannot be read sets no limit.
 
 use std::fs;
 use std::path::Path;
@@ -25,12 +29,12 @@ struct Limit {
 
 const NO_LIMIT: Limit = Limit { bytes: u64::MAX, by: "on this machine" };
 
-/// Asked by a case before it makes an input of so many bytes.
+/// A case calls this before it makes an input of `bytes` bytes.
 ///
 /// # Errors
 ///
-/// If that cannot be had; the message says how much there is, what limits it, and what can be done.
-/// Where it cannot be told there is no error.
+/// If there is less; the message says how much there is, what limits it, and what can be done.
+/// Where that cannot be told there is no error.
 pub fn need_memory(bytes: u64) -> Result<()> {
     let machine = meminfo("MemAvailable").map_or(NO_LIMIT, |bytes| Limit { bytes, ..NO_LIMIT });
     let group = control_group(Path::new("/sys/fs/cgroup"), &read("/proc/self/cgroup"));
@@ -40,8 +44,8 @@ pub fn need_memory(bytes: u64) -> Result<()> {
     ask("its input needs", bytes, limit.unwrap_or(NO_LIMIT), instead)
 }
 
-/// Asked by a system before it starts threads with call stacks of so many bytes together: those are
-/// address space, and memory only as far as they are used.
+/// A system calls this before it starts threads whose call stacks are `bytes` bytes together. Call
+/// stacks are address space, and only what is used of them is memory.
 ///
 /// # Errors
 ///
@@ -97,8 +101,8 @@ const FIRST: Files = Files {
     cached: "total_inactive_file ",
 };
 
-/// What the limits of the control group leave, and of those that it is in. `listed` has the form of
-/// `/proc/self/cgroup`: the second version's line begins with `0::`, the first has one that names
+/// What the limits of the control group, and of the groups that it is in, leave. `listed` has the
+/// form of `/proc/self/cgroup`: the line of version 2 begins with `0::`, a line of version 1 names
 /// `memory`.
 fn control_group(root: &Path, listed: &str) -> Limit {
     let left = |line: &str| {

@@ -1,5 +1,5 @@
 //! A session runs a suite: for each workload it prepares every system, then takes one sample of
-//! each, round by round, in an order that is shuffled anew for each round, so that no system always
+//! each, round by round. The order is shuffled anew for each round, so that no system always
 //! follows the same other. The order depends on the workload and the round alone.
 //!
 //! With the full inputs a sample is the mean of as many repetitions as take a tenth of a second of
@@ -7,8 +7,8 @@
 //!
 //! Interleaving is within a workload, so that the inputs and pools of one workload at a time are in
 //! memory. The first sample of each case warms it up and is thrown away. The document is behind a
-//! lock that is held only to add a sample: another thread may take a whole copy at any time, which
-//! is how a run cut short leaves what it had.
+//! lock that is held only to add a sample. Another thread may take a whole copy at any time, so a
+//! run that is cut short leaves the samples that it had.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::panic::{self, AssertUnwindSafe};
@@ -139,7 +139,7 @@ impl Plan {
         let wanted =
             |list: &[String], name: &str| list.is_empty() || list.iter().any(|n| n == name);
         cases.retain(|case| wanted(&self.workloads, case.workload));
-        // Whoever names a peer wants it.
+        // A peer that was named is wanted.
         let is_peer = |name: &str| self.peers.iter().any(|peer| peer.name == name);
         cases.retain(|case| wanted(&self.systems, &case.system) || is_peer(&case.system));
         let shown = |case: &Case| {
@@ -165,9 +165,9 @@ fn known(what: &str, asked: &[String], there: &[&str], suite: &str) -> Result<()
 /// What happens while a session runs, for a progress line.
 #[derive(Clone, Debug)]
 pub enum Event {
-    /// So many samples will be taken, if the time lasts.
+    /// The number of samples that will be taken, if the time lasts.
     Planned(usize),
-    /// A sample of this workload and system, with so many workers, is about to be taken.
+    /// A sample of this workload and system, with this number of workers, is about to be taken.
     Sampling(&'static str, String, usize),
     /// A sample was taken, or need not be.
     Sampled,
@@ -241,7 +241,7 @@ impl Session {
             command.load[1] = now.average;
             command.steal_percent = now.steal_percent(self.began);
         }
-        // One that found all samples taken made no row.
+        // A command that found all samples taken made no row.
         document.commands.retain(|command| command.samples > 0);
         document
     }
@@ -362,8 +362,8 @@ impl Session {
         self.topology.as_ref().and_then(hand_over_now)
     }
 
-    /// Takes one sample of a case, and says of how many repetitions it is the mean; one that fails
-    /// is noted, and ends the case.
+    /// Takes one sample of a case, and returns the number of repetitions of which it is the mean. A
+    /// failure is noted, and ends the case.
     fn sample(
         &self,
         suite: &str,
@@ -419,7 +419,7 @@ fn repeated(sampler: &mut Sampler, name: &CaseName, least: Duration) -> Result<(
         let start = Instant::now();
         let sample = caught(&mut *sampler)?;
         ensure!(sample.value.is_finite(), "its sample is {}, which is no figure", sample.value);
-        // Of a case in seconds its own time counts, without what prepares and checks it.
+        // For a case in seconds its own time counts, without its preparation and checks.
         let own = (name.unit() == Unit::SECONDS.name)
             .then(|| Duration::try_from_secs_f64(sample.value).ok())
             .flatten();

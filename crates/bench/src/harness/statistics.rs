@@ -69,12 +69,12 @@ impl Ratio {
 
 /// How often a bootstrap draws.
 const DRAWS: usize = 500;
-/// Below so many samples there is no interval.
+/// The fewest samples with an interval.
 const LEAST: usize = 4;
 
-/// The ratio of the median of `ours` to that of `base`, with the interval that a bootstrap gives:
-/// as many samples as there are are drawn anew with replacement, 500 times, and 2.5 % of the ratios
-/// lie below the interval and 2.5 % above.
+/// The ratio of the median of `ours` to that of `base`, with the interval that a bootstrap gives.
+/// It draws the same number of samples anew, with replacement, 500 times; 2.5 % of the ratios lie
+/// below the interval and 2.5 % above.
 ///
 /// `paired` says that the samples at one index were taken in one round: they are then drawn
 /// together, so that what slowed all systems of a round is no difference between them. With fewer

@@ -73,7 +73,7 @@ fn wave(at: usize, length: usize) -> f64 {
     if at == 0 || at == length - 1 { 0.0 } else { (PI * at as f64 / (length - 1) as f64).sin() }
 }
 
-/// What a step scales a half wave over so many cells by.
+/// The factor by which a step scales a half wave over `length` cells.
 fn decay(share: f64, length: usize) -> f64 {
     4.0 * share * (PI / (2 * (length - 1)) as f64).sin().powi(2)
 }

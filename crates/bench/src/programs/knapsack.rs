@@ -1,8 +1,8 @@
 //! The most valuable choice of items that a knapsack carries, by branch and bound.
 //!
 //! Source: Cilk's `knapsack` (32 items in the fence-free paper, Table 1). Tasks share the best
-//! value so far and give up where even fractions of items could not beat it; so how much work there
-//! is depends on who finds what first.
+//! value so far and give up where even fractions of items could not beat it; so the amount of work
+//! depends on the order in which values are found.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -31,7 +31,8 @@ impl Task for Choose<'_> {
     fn run<F: Fork>(self, mut fork: F) {
         let Choose { items, room, value, best } = self;
         let Some((item, rest)) = items.split_first() else {
-            // Relaxed: a number that only grows; who reads an older one works more, not wrongly.
+            // Relaxed: a number that only grows; a thread that reads an older value works more, not
+            // wrongly.
             best.fetch_max(value, Ordering::Relaxed);
             return;
         };
@@ -58,8 +59,8 @@ pub(crate) struct Knapsack {
 }
 
 impl Knapsack {
-    /// So many random items of even weights, each worth its weight and a little more, and odd room:
-    /// the bound promises what no choice can keep, and little is cut off.
+    /// `count` random items of even weights, each worth its weight and a little more, and an odd
+    /// capacity: the bound promises what no choice can keep, and little is cut off.
     fn with_items(count: usize, heaviest: u64) -> Self {
         let mut random = fastrand::Rng::with_seed(32);
         let mut items: Vec<Item> = (0..count)

@@ -14,7 +14,7 @@ const GRAIN: usize = 8;
 const APART: usize = 16;
 const GLIDER: [(usize, usize); 5] = [(0, 1), (1, 2), (2, 0), (2, 1), (2, 2)];
 
-/// Plays so many generations.
+/// Plays a number of generations.
 struct Play<'b> {
     side: usize,
     generations: usize,
@@ -59,7 +59,7 @@ pub(crate) struct Life {
 }
 
 impl Life {
-    /// The board whose gliders have gone so many cells.
+    /// The board whose gliders have gone `gone` cells.
     fn board(side: usize, gone: usize) -> Vec<u8> {
         let mut board = vec![0; side * side];
         for i in (0..side).step_by(APART) {

@@ -39,9 +39,9 @@ use self::tree_sum::TreeSum;
 use self::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
 use crate::fork::Program;
 
-/// How a task divides its children: as the programs of this crate do it, by halves, or as Lace's:
-/// every child is spawned, then all are waited for, the last one first. In terms of forks of two
-/// that is: the first child is pushed, the other half of the fork is the rest.
+/// How a task divides its children. The programs of this crate divide by halves. Lace's spawn every
+/// child, then wait for all, the last one first. In terms of forks of two that is: the first child
+/// is pushed, the other half of the fork is the rest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Form {
     Halves,

@@ -61,9 +61,9 @@ fn partition(numbers: &mut [u64]) -> (&mut [u64], &mut [u64]) {
             left += 1;
         }
         if left >= right {
-            // Neither side is empty. The pivot is the median of three of which one is last, so one
-            // that is no less stands before the last: the first pass stops there, and
-            // exchanges the last, or leaves it on the right for being greater.
+            // Neither side is empty. The pivot is the median of three numbers, one of them the
+            // last. So a number that is no less than the pivot stands before the last. The first
+            // pass stops there, and exchanges the last, or leaves it on the right if it is greater.
             return numbers.split_at_mut(right + 1);
         }
         numbers.swap(left, right);

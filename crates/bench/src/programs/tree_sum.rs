@@ -15,8 +15,8 @@ pub(crate) struct Node {
 }
 
 impl Node {
-    /// A tree of `nodes` nodes, an odd number, as balanced as it can be; its values are the numbers
-    /// from `first` on, and it is allocated in their order: as it is visited.
+    /// A tree of `nodes` nodes, an odd number, as balanced as it can be. Its values are the numbers
+    /// from `first` on, and it is allocated in their order, which is the order of the visits.
     pub(crate) fn new(first: u64, nodes: u64) -> Self {
         let mut root = Node { value: first, children: None };
         root.grow(nodes);

@@ -69,7 +69,7 @@ impl Task for Whole {
     }
 }
 
-/// Which of the trees.
+/// Indices of the trees.
 pub(crate) const GEOMETRIC_1: usize = 0;
 pub(crate) const GEOMETRIC_2L: usize = 1;
 pub(crate) const BINOMIAL_3L: usize = 2;

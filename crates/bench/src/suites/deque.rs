@@ -14,7 +14,7 @@
 //! `crossbeam-fifo`; a thief of those with `-batch` steals up to 32 tasks at a time and pops them
 //! from a queue of its own.
 //!
-//! Each sample checks that the tasks which came out are those which went in. Queues that promise
+//! Each sample checks that the tasks that came out are the tasks that went in. Queues that promise
 //! less (the idempotent ones, and `unfenced`, which is wrong and stands here as the limit) report
 //! how far the count is off instead, as the counter `off`.
 
@@ -133,7 +133,7 @@ struct Lister<'a> {
 impl subject::Visitor for Lister<'_> {
     fn visit<S: Subject>(&mut self, name: &'static str, make: fn() -> Result<S>) {
         let Workload { name: workload, thieves, .. } = self.workload;
-        // Those that this machine cannot have are left out.
+        // Queues that this machine cannot have are left out.
         if thieves > 0 && !S::STEALS || make().is_err() {
             return;
         }
@@ -145,9 +145,9 @@ impl subject::Visitor for Lister<'_> {
     }
 }
 
-/// Million steals a second, and nanoseconds of the owner for a push, whichever of them is the row's
-/// value: a queue that nobody can steal from looks fast by the one, and one whose owner stands
-/// still by the other.
+/// Counters: million steals a second, and the owner's nanoseconds for a push. A row has both,
+/// whichever is its value. By the owner's time a queue that no thief can steal from looks fast; by
+/// the steals, a queue whose owner stands still does.
 pub(crate) const STEALS: &str = "steals_M_per_s";
 pub(crate) const OWNER: &str = "owner_ns";
 
@@ -189,7 +189,7 @@ fn batches<S: Subject>(queue: &S, tasks: u64) -> Taken {
     black_box(taken)
 }
 
-/// Tasks that somebody got.
+/// Tasks that a thread got.
 #[derive(Clone, Copy, Default)]
 struct Taken {
     count: u64,

@@ -1,11 +1,12 @@
-//! The suite `walk`: a directory tree through the engines of `poach-scan`, which are the stages of
-//! the articles on Phanes: one thread, a pool with one locked queue, stealing from locked deques,
-//! stealing from lock-free ones, and Poach's own.
+//! The suite `walk`: a directory tree through the engines of `poach-scan`.
+//!
+//! The engines are the stages of the articles on Phanes: one thread, a pool with one locked queue,
+//! stealing from locked deques, stealing from lock-free deques, and Poach's own.
 //!
 //! The tree is made below the system's directory for temporary files: empty files, some three in a
 //! directory, as the articles' home directory has them. `walk-warm` finds it in the caches; before
-//! each sample of `walk-cold` Linux is asked to drop them, which it does for root alone: for others
-//! that workload fails, and says so. A file system in memory has nothing to drop.
+//! each sample of `walk-cold` the suite asks Linux to drop them. Linux does so for root alone: for
+//! other users that workload fails, and says so. A file system in memory has nothing to drop.
 
 use std::cell::OnceCell;
 use std::fs::{self, File};
@@ -105,7 +106,7 @@ fn case(
     })
 }
 
-/// Makes a tree of so many directories, its root among them, each with some files.
+/// Makes a tree of `directories` directories, its root among them, each with some files.
 fn make(directories: u64) -> Result<(tempfile::TempDir, u64, u64)> {
     let root = tempfile::Builder::new().prefix("poach-walk-").tempdir()?;
     let mut waiting = std::collections::VecDeque::from([root.path().to_owned()]);

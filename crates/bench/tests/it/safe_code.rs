@@ -13,7 +13,7 @@ use poach_bench::{
 };
 use poach_memory::Delta;
 
-/// A suite of one workload, whose samples are what it is told.
+/// A suite of one workload, with the samples that it is given.
 struct Told(Vec<f64>);
 
 impl Suite for Told {
@@ -153,7 +153,7 @@ fn statistics_of_anything() {
     for (ours, base) in [(vec![], vec![1.0]), (vec![1.0], vec![]), (vec![1.0], vec![0.0])] {
         assert_eq!(ratio(&ours, &base, true), None);
     }
-    // As many as there are is the least of both: a pair that is none.
+    // Samples without a partner in the other list make no pair.
     assert!(ratio(&[1.0; 9], &[2.0; 5], true).is_some());
     let none = ratio(&[f64::NAN; 5], &[1.0; 5], true).unwrap();
     assert!(none.value.is_nan());
@@ -189,7 +189,7 @@ fn sessions_of_samples_that_are_no_times() {
     assert!(Plan { workers: vec![0], ..plan() }.systems_there(&Told(vec![])).is_empty());
 }
 
-/// This program promises nothing of the machine, so the only bound is one that is known.
+/// This program promises nothing of the machine, so only a known bound is used.
 #[test]
 fn a_queue_whose_bound_nobody_promises_is_left_out() {
     let known = Delta::for_this_processor().is_ok();
@@ -212,7 +212,7 @@ impl Drop for Bomb {
     }
 }
 
-/// A suite whose first case panics with what panics again.
+/// A suite whose first case panics with a payload that panics again.
 struct Bombs;
 
 impl Suite for Bombs {

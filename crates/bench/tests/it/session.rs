@@ -155,7 +155,7 @@ fn a_run_cut_short_leaves_a_whole_document_and_can_be_taken_up() {
         assert_eq!(again.samples[..1], row.samples[..]);
     }
 
-    // Those whose samples are all there are not run again.
+    // Cases whose samples are all there are not run again.
     let session = Session::resume(plan(), whole.clone()).unwrap();
     let sampled = RefCell::new(Vec::new());
     session
@@ -209,7 +209,7 @@ fn a_document_comes_back_as_it_was_and_has_the_promised_fields() {
     let document = session.document();
     document.save(&path).unwrap();
     assert_eq!(Document::load(&path).unwrap(), document);
-    // Whoever may read other new files of this user may read it.
+    // The file has the permissions of other new files of this user.
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;

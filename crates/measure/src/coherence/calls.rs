@@ -52,9 +52,8 @@ pub(super) fn barrier(machine: &mut Description, pair: (usize, usize)) -> Result
             let (free, _) = rate(&|| thread::sleep(Duration::from_millis(1)));
             let (disturbed, took) = rate(&|| calls());
             let each = took / f64::from(CALLS);
-            // In some bursts the kernel interrupts nobody, though the other thread counts on: as
-            // many as half of them on our virtual machine. They say nothing of what an
-            // interrupt takes.
+            // In some bursts the kernel interrupts no thread, though the other thread counts on: up
+            // to half of them on our virtual machine. They say nothing of what an interrupt takes.
             if each > INTERRUPTS * alone {
                 times.push(each);
                 losses.push((1.0 - disturbed / free).max(0.0) * each);

@@ -138,8 +138,8 @@ pub fn columns(seen: &[Observation], supposed: u64) -> Vec<Column> {
 /// this.
 ///
 /// A few below the boundary, and each one near it; they go beyond the boundary of `capacity + 1` by
-/// a few, to see a bound that is greater. `every` asks for each delta up to it; those that add
-/// little come last then, for who cuts it short.
+/// a few, to see a bound that is greater. `every` asks for each delta up to it; the deltas that add
+/// little come last then, so that a run may be cut short.
 pub fn points(capacity: u64, every: bool) -> Vec<Point> {
     let mut points = Vec::new();
     let mut rest = Vec::new();

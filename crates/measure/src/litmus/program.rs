@@ -152,7 +152,7 @@ pub struct Outcome {
     pub losses: u64,
     /// Most tasks never taken in one round.
     pub largest_loss: u64,
-    /// Rounds whose tasks were not the two stretches that they have to be.
+    /// Rounds whose tasks were not the two stretches that they must be.
     pub disordered: u64,
     /// Tasks that the thief got: a thief that gets none tests nothing.
     pub stolen: u64,
@@ -203,7 +203,7 @@ fn drain(queue: FfThe<u32>, targets: &[&Word64]) -> (FfThe<u32>, u64, u64) {
         taken += 1;
         sum += u64::from(task);
         for target in targets {
-            // Relaxed: nobody reads it; it takes an entry of the store buffer.
+            // Relaxed: no thread reads it; it takes an entry of the store buffer.
             target.store(taken, Ordering::Relaxed);
         }
     }
@@ -225,7 +225,7 @@ fn rob(thief: &Thief) -> (u64, u64) {
     }
 }
 
-/// Where the worker's stores go, and whose lines they are.
+/// Where the worker's stores go, and which thread's lines they are.
 struct Lines(Vec<CachePadded<[Word64; 8]>>);
 
 impl Lines {
@@ -266,7 +266,7 @@ impl Referee {
     fn change(flag: &Flag, than: u64) -> u64 {
         let mut spins = 0_u32;
         loop {
-            // Acquire: pairs with the releasing store of who waits no more.
+            // Acquire: pairs with the releasing store of a thread that waits no more.
             let now = flag.load(Ordering::Acquire);
             if now != than {
                 return now;

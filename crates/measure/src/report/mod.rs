@@ -207,7 +207,7 @@ impl Document {
         pops(self.capacity, self.bound, 0)
     }
 
-    /// What it comes to, a sentence each.
+    /// The conclusions, a sentence each.
     pub fn verdict(&self) -> Vec<String> {
         let mut said = Vec::new();
         if let Some(sweeps) = &self.sweeps {

@@ -46,7 +46,7 @@ pub enum Reading {
 pub struct Way {
     /// Stores on it.
     pub stores: u64,
-    /// Of these, those that `push` and `call` make on the stack.
+    /// Of these, the stores that `push` and `call` make on the stack.
     pub on_stack: u64,
     /// Its instructions, those that only compute left out.
     pub steps: Vec<Step>,

@@ -79,8 +79,8 @@ impl Finder<'_> {
         }
     }
 
-    /// A branch that is never taken; where another branch follows, one that always is. `condition`
-    /// stands between `if` and its block, which stands at `block`.
+    /// A branch that is never taken; where another branch follows, also a branch that is always
+    /// taken. `condition` stands between `if` and its block, which stands at `block`.
     pub(super) fn branch(&mut self, tokens: &[TokenTree], condition: &[TokenTree], block: usize) {
         let has_let = condition.iter().any(|token| ident(Some(token)) == "let");
         let range = range(condition);
@@ -326,7 +326,7 @@ fn ends_operand(tokens: &[TokenTree], at: usize) -> bool {
     let compares = |first: char| matches!(first, '=' | '!' | '<' | '>');
     let assigns = this == '=' && next != '=' && !compares(before);
     let arrow = this == '>' && matches!(before, '=' | '-');
-    // Of a field, and no part of a path.
+    // The colon of a field, and no part of a path.
     let label = this == ':' && next != ':' && before != ':';
     matches!(this, ';' | ',' | '|' | '#')
         || assigns
@@ -423,8 +423,8 @@ fn path_after(tokens: &[TokenTree], first: usize) -> Option<Range<usize>> {
     is_flag(tokens.get(last)).then_some(first..last + 1)
 }
 
-/// Where the receiver begins of the method whose dot stands at `at`: names, calls, indices and `?`
-/// in a chain.
+/// The beginning of the receiver of the method whose dot stands at `at`: names, calls, indices and
+/// `?` in a chain.
 fn receiver(tokens: &[TokenTree], at: usize) -> Option<usize> {
     let mut start = at;
     loop {

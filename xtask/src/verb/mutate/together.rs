@@ -2,8 +2,8 @@
 //!
 //! Each test is run once to see how long it takes and which mutants it comes to. A mutant is then
 //! tried by those tests alone, until one fails ([`trial`](super::trial)). Each row of the model
-//! checker is a test like others. What was found out stands in the scratch directory: a later run
-//! builds nothing that has not changed, and runs no test again whose program is the same.
+//! checker is a test like others. The scratch directory keeps the results: a later run builds
+//! nothing that has not changed, and runs no test again whose program is the same.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
 use std::hash::{DefaultHasher, Hasher as _};
@@ -42,7 +42,7 @@ const FEATURES: [(&str, &str); 1] = [("poach-pool", "poach-pool/async")];
 pub(super) struct Limits {
     /// When no further mutant is tried.
     pub(super) end: Option<Instant>,
-    /// Of the tests that are used.
+    /// The longest time of a test that is used.
     pub(super) longest: Duration,
     /// Mutants tried at once.
     pub(super) jobs: usize,
@@ -129,9 +129,9 @@ fn documents(command: &mut Command) -> Result<(bool, Vec<Value>)> {
     Ok((output.status.success(), documents))
 }
 
-/// Writes the files with all their mutants, without those that do not compile so; which those are.
-/// The keys of such as were found before are in the file `apart`, and are added to it after each
-/// round.
+/// Writes the files with all their mutants, without the mutants that do not compile so. Returns the
+/// keys of these. The keys that were found before are in the file `apart`, and new keys are added
+/// to it after each round.
 fn build(copy: &Path, target: &Path, cases: &[Case], apart: &Path) -> Result<HashSet<usize>> {
     let known = std::fs::read_to_string(apart).unwrap_or_default();
     let known: HashSet<String> = serde_json::from_str(&known).unwrap_or_default();
@@ -319,8 +319,8 @@ fn each<T: Sync>(
     })
 }
 
-/// The tests that come to mutants and pass without one, the short ones first; each is run unless it
-/// is known what it comes to. None if there was no time for all.
+/// The tests that reach mutants and pass without one, the short tests first. Each is run unless it
+/// is known which mutants it reaches. `None` if there was no time for all.
 fn measured(tests: Vec<Test>, scratch: &Path, limits: &Limits) -> Result<Option<Vec<Test>>> {
     let path = scratch.join("tests.jsonl");
     let text = std::fs::read_to_string(&path).unwrap_or_default();
@@ -336,7 +336,7 @@ fn measured(tests: Vec<Test>, scratch: &Path, limits: &Limits) -> Result<Option<
         let reaches = row["reaches"].as_array().into_iter().flatten();
         test.reaches = reaches.filter_map(|number| Some(number.as_u64()? as usize)).collect();
         test.good = row["good"] == true;
-        // One that was stopped may have more time now.
+        // A test that was stopped may have more time now.
         if test.good || test.took >= limit { done.push(test) } else { open.push(test) }
     }
     let all = done.len() + open.len();

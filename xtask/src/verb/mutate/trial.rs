@@ -1,8 +1,8 @@
 //! One mutant against the tests that come to it: in which order, several at once, and how long.
 //!
 //! First come the tests that have caught others of the same file. Then the short tests of each
-//! program run in one process, since most of what such a test costs is its process; where one of
-//! them fails, each runs alone, and what fails alone has caught the mutant. The long tests come
+//! program run in one process, since most of the cost of such a test is its process. If one of them
+//! fails, each runs alone, and a test that fails alone has caught the mutant. The long tests come
 //! last. A survivor that is tried again runs only the tests that it has not passed.
 
 use std::collections::{BTreeMap, HashMap};

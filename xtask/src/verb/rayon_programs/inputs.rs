@@ -35,8 +35,8 @@ pub(super) fn make(directory: &Path) -> Result<()> {
     write(&whole, "")
 }
 
-/// Files that look like Rust, C and Python to who counts lines; each fifth is a copy of an earlier
-/// one.
+/// Files that look like Rust, C and Python to a program that counts lines; each fifth is a copy of
+/// an earlier file.
 fn code(directory: &Path, random: &mut Rng) -> Result<()> {
     let mut made: Vec<String> = Vec::new();
     for index in 0..FILES {

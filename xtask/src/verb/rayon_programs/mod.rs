@@ -1,6 +1,6 @@
-//! `cargo xtask rayon-programs`: published programs that use rayon, unchanged but for the patch, on
-//! the original core and on `compat/rayon-core`: that their answers are the same, and how long each
-//! takes, in turn.
+//! `cargo xtask rayon-programs`: runs published programs that use rayon, unchanged but for the
+//! patch, on the original core and on `compat/rayon-core`. It checks that their answers are the
+//! same, and times both in turn.
 
 mod inputs;
 mod programs;
@@ -196,7 +196,7 @@ fn compare(runs: &[Run<'_>; 2], rounds: usize) -> Result<Vec<[f64; 2]>> {
     let mut samples = Vec::new();
     for round in 0..=rounds {
         let mut pair = [0.0; 2];
-        // Who comes second may find warmer caches: they take turns.
+        // The second run may find warmer caches, so the cores take turns.
         for core in [round % 2, 1 - round % 2] {
             let (time, answer) =
                 runs[core].once().with_context(|| format!("on {}", CORES[core].0))?;

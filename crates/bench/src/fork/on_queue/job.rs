@@ -119,7 +119,7 @@ where
     // SAFETY: it is taken once, here.
     let closure = unsafe { ManuallyDrop::take(closure) };
     let result = catch(|| closure(worker));
-    // SAFETY: nobody else touches the outcome before `done`.
+    // SAFETY: no other thread touches the outcome before `done`.
     unsafe { *UnsafeCell::raw_get(outcome) = Some(result) };
     // SAFETY: the frame stands until the store below.
     let done = unsafe { &(*frame).done };
@@ -142,7 +142,8 @@ where
     let second = loop {
         match worker.pop() {
             Some(job) if ptr::eq(job.frame, ptr::from_ref(&frame).cast()) => {
-                // SAFETY: the job has come back, so nobody else has or will touch the closure.
+                // SAFETY: the job has come back, so no other thread has touched or will touch the
+                // closure.
                 let closure = unsafe { &mut *frame.closure.get() };
                 // SAFETY: it is taken once: `run_half` was not called, and will not be.
                 let closure = unsafe { ManuallyDrop::take(closure) };

@@ -155,7 +155,7 @@ impl Thief for Halver {
     }
 }
 
-/// What a queue costs that nobody else can touch.
+/// The cost of a queue that no other thread can touch.
 #[derive(Default)]
 pub(super) struct Sequential(std::cell::RefCell<std::collections::VecDeque<u64>>);
 
@@ -178,9 +178,9 @@ impl Subject for Sequential {
     }
 }
 
-/// The least that such a queue does: an array that never grows, a `tail` that is stored and a
-/// `head` that is looked at, and between them, if `FENCED`, a full fence. What a fence costs in
-/// this loop is the difference of the two.
+/// The least that such a queue does: an array that never grows, a store of `tail`, a load of
+/// `head`, and between them, if `FENCED`, a full fence. What a fence costs in this loop is the
+/// difference of the two.
 pub(super) struct Array<const FENCED: bool> {
     slots: Box<[Cell<u64>; PLACES]>,
     tail: <Machine as Memory>::Word,
@@ -206,7 +206,7 @@ impl<const FENCED: bool> Subject for Array<FENCED> {
 
     #[inline(always)]
     fn push(&self, task: u64) {
-        // Relaxed, here and below: nobody else looks. The Release is what a queue would pay.
+        // Relaxed, here and below: no other thread looks. The Release is what a queue would pay.
         let tail = self.tail.load(Ordering::Relaxed);
         self.slots[tail as usize % PLACES].set(task);
         self.tail.store(tail + 1, Ordering::Release);
@@ -240,8 +240,8 @@ impl Thief for Nobody {
     fn steal(&mut self, _: impl FnMut(u64)) {}
 }
 
-/// crossbeam-deque's workers and this project's under the same names, robbed of one task at a time,
-/// or of a batch of up to 32 that the thief then pops from a queue of its own.
+/// crossbeam-deque's workers and this project's under the same names. A thief steals one task at a
+/// time, or a batch of up to 32 that it then pops from a queue of its own.
 macro_rules! workers {
     ($one:ident, $batch:ident, $source:ident) => {
         struct $one($source::Worker<u64>);

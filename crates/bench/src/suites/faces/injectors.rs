@@ -32,8 +32,8 @@ const SHAPES: [([&str; 3], usize, usize); 4] = [
 /// How many tasks two threads push or steal: what stands in an injector at one time.
 const STANDING: u64 = 1_000_000;
 
-/// Two threads that do the same at once, and return how many tasks they have moved, of `tasks`:
-/// million tasks a second, from when the first begins until the last ends.
+/// Two threads do the same at once, and return how many of `tasks` tasks they have moved. The
+/// result is million tasks a second, from when the first begins until the last ends.
 fn both(tasks: u64, act: impl Fn() -> u64 + Sync) -> Result<Sample> {
     let start = Barrier::new(2);
     let timed = || {

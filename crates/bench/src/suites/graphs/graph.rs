@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::ops::Range;
 
-/// Which graph.
+/// A kind of graph.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Shape {
     /// Each node is connected to K = 6 others: those at three random distances before and after it.

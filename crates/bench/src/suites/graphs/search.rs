@@ -2,8 +2,8 @@
 //!
 //! A worker visits the nodes of its queue until it is empty, then counts itself as idle and steals.
 //! When all are idle the search is over: only owners push, and an idle owner's queue is empty. A
-//! thief counts itself as busy only after a successful steal; another that sees all idle at that
-//! moment leaves early, and what the thief then finds the thief does alone. Nothing is left undone.
+//! thief counts itself as busy only after a successful steal. Another thief that sees all idle at
+//! that moment leaves early; what the first thief then finds it does alone. Nothing is left undone.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
@@ -144,7 +144,7 @@ impl<'g> Search<'g> {
                 counts.tasks += 1;
                 self.visit(node, |to| queue.push(to));
             }
-            // Relaxed, all: a count of who is idle; see the module's comment.
+            // Relaxed, all: a count of idle workers; see the module's comment.
             idle.fetch_add(1, Ordering::Relaxed);
             let mut looks = 0;
             let node = loop {
@@ -154,7 +154,7 @@ impl<'g> Search<'g> {
                 if let Some(node) = steal(index, thieves, &mut counts) {
                     break node;
                 }
-                // A private deque answers those who ask when its owner pops.
+                // The owner of a private deque answers requests when it pops.
                 if let Some(node) = queue.pop() {
                     break node;
                 }

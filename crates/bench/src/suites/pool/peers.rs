@@ -28,7 +28,7 @@ pub(super) trait Peer: System {
     /// Whether it holds no more than a capacity, and its producers can sleep, too.
     const LIMITED: bool = false;
 
-    /// Whether it can have so many producers and consumers.
+    /// Whether it can have that number of producers and of consumers.
     fn can(_producers: usize, _consumers: usize) -> bool {
         true
     }

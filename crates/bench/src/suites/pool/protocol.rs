@@ -1,10 +1,10 @@
 //! How every system of the suite is measured.
 //!
-//! All threads are made, and wait at a barrier; the time is from the instant at which the first of
-//! them comes through to the instant at which the last consumer knows that all tasks are taken.
-//! Each reads the clock itself: a thread that only watched might be given a processor when all is
-//! over. Tasks are the numbers from 0. Each consumer adds up what it takes, and its squares, so
-//! that a task lost, doubled or made up shows in the sums.
+//! All threads are made, and wait at a barrier. The time begins when the first of them comes
+//! through, and ends when the last consumer knows that all tasks are taken. Each reads the clock
+//! itself: a thread that only watched might be given a processor when all is over. Tasks are the
+//! numbers from 0. Each consumer adds up what it takes, and its squares, so that a task lost,
+//! doubled or made up shows in the sums.
 //!
 //! Two ways of waiting, the same for all systems:
 //!
@@ -13,11 +13,13 @@
 //! - *blocking*: a consumer calls the system's own blocking get, and ends when the system says that
 //!   it is closed. A producer calls its blocking put.
 //!
-//! Of systems with a small limit it is counted how often a thread's processor was given to another
-//! (`switches_per_task`, on Linux): what else the machine does changes the time, and hardly that.
+//! For systems with a small limit a counter says how often a thread's processor was given to
+//! another (`switches_per_task`, on Linux). Other work of the machine changes the time, and hardly
+//! that count.
 //!
-//! A system is given as many tasks as it moves in about a quarter of a second, within bounds, found
-//! once by doubling: a fast one is not measured by its threads' start, a slow one ends in time.
+//! A system is given the number of tasks that it moves in about a quarter of a second, within
+//! bounds. Doubling finds the number once. So the start of threads does not count in a fast system,
+//! and a slow system ends in time.
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -28,7 +30,7 @@ use anyhow::{Result, ensure};
 
 use crate::{Case, Sample, Size, Unit, need_memory};
 
-/// Who takes part.
+/// The threads that take part.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Shape {
     pub(crate) workload: &'static str,

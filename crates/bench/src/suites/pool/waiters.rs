@@ -12,7 +12,7 @@ use poach_pool::TaskPool;
 use crate::{Case, Sample, Size, Unit};
 
 type Waiter = Pin<Box<dyn Future<Output = ()>>>;
-/// Makes one that waits for the same tasks as the others.
+/// Makes a waiter for the same tasks as the others wait for.
 type Make = Box<dyn FnMut() -> Waiter>;
 
 /// How many wait, and the workload's name.

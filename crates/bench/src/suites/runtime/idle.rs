@@ -1,7 +1,7 @@
 //! `idle`: the processor time that a pool takes while it has nothing to do.
 //!
-//! A sample gives the pool work, waits for a tenth of a second, the same for each system, and then
-//! reads twice what the system has counted of the pool's own threads.
+//! A sample gives the pool work, and waits for a tenth of a second, the same for each system. Then
+//! it reads twice what the system has counted of the pool's own threads.
 
 use std::time::{Duration, Instant};
 use std::{fs, hint, thread};
@@ -11,7 +11,7 @@ use anyhow::{Context as _, Result, ensure};
 use super::library::Library;
 use crate::{Case, Sample, Size, Unit};
 
-/// After its work a pool may look around for so long.
+/// The time for which a pool may look around after its work.
 const SETTLE: Duration = Duration::from_millis(100);
 
 /// The leaves of the work before, and what each takes: a hundredth of a second in all.

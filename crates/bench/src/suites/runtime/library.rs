@@ -12,7 +12,7 @@ pub(super) trait Library: Sized + Sync + 'static {
     /// Its name on the command line and on the figures.
     const NAME: &'static str;
 
-    /// A pool of so many threads, as it ships.
+    /// A pool of `workers` threads, as it ships.
     fn new(workers: usize) -> Result<Self>;
 
     /// Runs `f` as a worker of the pool, on the calling thread if the library does so, and returns
@@ -33,7 +33,7 @@ pub(super) trait Library: Sized + Sync + 'static {
     /// Sorts with the function of that name, or the unstable one. In a pool.
     fn sort(numbers: &mut [u64], stable: bool);
 
-    /// Which worker of the pool this is.
+    /// The number of the current worker of the pool.
     fn worker() -> Option<usize>;
 
     /// The pool's own threads, as far as they have started.
@@ -58,13 +58,13 @@ impl Threads {
     }
 }
 
-/// The bytes of address space that the call stacks of so many threads take.
+/// The bytes of address space that the call stacks of the workers take.
 fn stacks(workers: usize, each: u64) -> u64 {
     each.saturating_mul(workers as u64)
 }
 
-/// Whether Poach can have so many workers. Others try to start them, and end the process where the
-/// system has no room for their stacks.
+/// Whether Poach can have `workers` workers. Others try to start them, and end the process where
+/// the system has no room for their stacks.
 pub(super) fn comparable(workers: usize) -> Result<()> {
     let most = poach_runtime::config::MAX_THREADS;
     ensure!(workers <= most, "a pool of Poach has {most} workers at most, not {workers}");

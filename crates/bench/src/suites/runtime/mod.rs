@@ -16,9 +16,8 @@
 //! Both libraries get pools as they ship, without any option but the number of threads. Where a
 //! sample is a median of single calls its counter `p99` is what 99 of 100 stay below.
 //!
-//! Whatever waits for another worker waits for so long at most ([`PATIENCE`]), and its case fails
-//! then and says so: a pool of one worker, or a machine that gives the second one no time, hangs
-//! nothing.
+//! A wait for another worker lasts [`PATIENCE`] at most; then its case fails and says so. So a pool
+//! of one worker, or a machine that gives the second worker no time, does not hang.
 
 mod calls;
 mod idle;
@@ -38,8 +37,8 @@ use library::{Poach, Rayon};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Runtime;
 
-/// After so long without work the workers of either library sleep: Poach's have given up looking
-/// for some after less than half a millisecond, rayon's after some microseconds.
+/// After this time without work the workers of either library sleep. Poach's give up looking for
+/// work after less than half a millisecond, rayon's after some microseconds.
 const REST: Duration = Duration::from_millis(2);
 
 /// For so long at most one half of a fork waits for the other to begin elsewhere. rayon's worker
@@ -88,8 +87,8 @@ impl Suite for Runtime {
     }
 }
 
-/// The numbers of workers of which one can wait for another. If nothing but 1 is asked for, then
-/// that: its cases say why they cannot be.
+/// The numbers of workers with which one worker can wait for another. If only 1 is asked for, then
+/// 1: its cases say why they cannot be.
 fn several(workers: &[usize]) -> Vec<usize> {
     let several: Vec<usize> = workers.iter().copied().filter(|count| *count > 1).collect();
     if several.is_empty() { vec![1] } else { several }

@@ -1,12 +1,12 @@
 //! `region-outside`, `region-install` and `region-inside`: short parallel regions, called again and
 //! again.
 //!
-//! A caller runs a balanced tree of joins whose leaves take a microsecond each, W leaves in all,
-//! then computes alone for G microseconds, then calls the next one: what games, solvers and query
-//! engines do. A sample has every cell of [`LENGTHS`] by [`GAPS`]; its value is the geometric mean
-//! over the cells of the region's time over that of the same region run sequentially on the calling
-//! thread, and its counters are the speed-ups of the cells, by the names of [`cell`]. The gap is in
-//! no time.
+//! A caller runs a balanced tree of joins whose leaves take a microsecond each, W leaves in all.
+//! Then it computes alone for G microseconds, and calls the next region, as games, solvers and
+//! query engines do. A sample has every cell of [`LENGTHS`] by [`GAPS`]. A cell's ratio is the
+//! region's time over the time of the same region run sequentially on the calling thread. The
+//! sample's value is the geometric mean of the ratios, and its counters are the speed-ups of the
+//! cells, by the names of [`cell`]. No time includes the gap.
 //!
 //! | workload | the region is called |
 //! |---|---|
@@ -19,8 +19,8 @@
 //!
 //! A leaf is a fixed number of dependent operations, calibrated once, not a time: a leaf that is
 //! kept from its processor takes longer. Sequential and parallel regions come in turn, in groups of
-//! some milliseconds, with the same gaps: a region after a pause finds its caches colder, whoever
-//! runs it. The first quarter of each group is not timed, since a runtime may learn from it.
+//! some milliseconds, with the same gaps: a region after a pause finds its caches colder, in either
+//! form. The first quarter of each group is not timed, since a runtime may learn from it.
 
 use std::hint::black_box;
 use std::sync::OnceLock;
@@ -72,18 +72,18 @@ fn case<S: System>(workload: &'static str, size: Size, workers: usize, run: Run<
     })
 }
 
-/// So many regions of one cell.
+/// A number of regions of one cell.
 #[derive(Clone, Copy)]
 struct Group {
     leaves: u32,
     gap: Duration,
-    /// The regions before those that are timed.
+    /// The number of regions before the timed regions.
     untimed: u32,
     timed: u32,
 }
 
 impl Group {
-    /// Calls `region` again and again, and says how long the timed ones took.
+    /// Calls `region` again and again, and returns the time that the timed calls took.
     fn each(&self, mut region: impl FnMut(Region) -> u64) -> Result<Duration> {
         let mut time = Duration::ZERO;
         for number in 0..self.untimed + self.timed {
@@ -108,7 +108,7 @@ impl Group {
 
 /// All cells, each by groups of parallel and of sequential regions in turn.
 fn sample(size: Size, parallel: impl Fn(&Group) -> Result<Duration>) -> Result<Sample> {
-    // The regions of a group take about so long with their gaps, and a cell has so many groups.
+    // About the time of a group's regions with their gaps, and the number of groups of a cell.
     let (span, groups) = size.pick((1, 1), (12_000, 1), (50_000, 4), (50_000, 4));
     let mut sample = Sample::default();
     let mut relative = Vec::new();
@@ -195,7 +195,7 @@ fn steps(count: u32) {
     black_box(x);
 }
 
-/// How many steps a microsecond has: by the quickest of some tries, which nobody has interrupted.
+/// The number of steps in a microsecond, by the quickest of some tries, which was not interrupted.
 fn calibrate() -> u32 {
     const TRY: u32 = 20_000;
     let one = || {

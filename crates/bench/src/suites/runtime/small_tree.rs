@@ -54,7 +54,7 @@ fn check(sum: u64, calls: u32) -> Result<()> {
     Ok(())
 }
 
-/// So many sums one after the other: their sum, and the seconds they took.
+/// A number of sums one after the other: their sum, and the seconds they took.
 struct Again<'t> {
     tree: &'t Node,
     calls: u32,

@@ -11,7 +11,7 @@ use anyhow::{Result, ensure};
 use super::library::Library;
 use crate::{Case, Request, Sample, Size, Unit};
 
-/// So many numbers, and whether equal ones keep their order.
+/// The length of the input, and whether equal numbers keep their order.
 #[derive(Clone, Copy)]
 struct Workload {
     name: &'static str,

@@ -8,7 +8,7 @@ use anyhow::{Result, ensure};
 use super::library::Library;
 use crate::{Case, Size, Unit};
 
-/// A scope of so many tasks.
+/// A scope of a number of tasks.
 #[derive(Clone, Copy)]
 pub(super) struct Workload {
     name: &'static str,
@@ -47,7 +47,7 @@ pub(super) fn case<L: Library>(workload: Workload, size: Size, workers: usize) -
     })
 }
 
-/// Which tasks have run.
+/// Counts the tasks that have run.
 #[derive(Default)]
 struct Tally {
     count: AtomicU64,

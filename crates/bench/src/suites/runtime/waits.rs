@@ -82,8 +82,8 @@ const TASK: Duration = Duration::from_millis(1);
 /// The owner forks that task while the other is at work, so nobody has asked for it, and does not
 /// come back to its queue before the leaf's end. If nobody takes it meanwhile the owner runs it
 /// then, and the time is the leaf's. If the other worker was not free before the leaf's end, the
-/// system has given it no time, and there is nothing to measure: the leaf is made again, for as
-/// long as there is patience.
+/// system has given it no time, and there is nothing to measure. Then the leaf is made again, for
+/// as long as `patience` lasts.
 fn behind_leaf<L: Library>(pool: &L, leaf: Duration, patience: Duration) -> Result<Duration> {
     let begun = Instant::now();
     let mut tries = 0;
@@ -129,7 +129,7 @@ fn behind_a_leaf<L: Library>(
     Ok(begun.checked_duration_since(free))
 }
 
-/// Computes for so long; since when.
+/// Computes for this time; returns the start.
 fn work(time: Duration) -> Instant {
     let begun = Instant::now();
     while begun.elapsed() < time {

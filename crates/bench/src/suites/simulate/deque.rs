@@ -132,7 +132,7 @@ impl Lister<'_> {
     }
 }
 
-/// Tasks that somebody got: how many, and their sum.
+/// The number of tasks that a thread got, and their sum.
 type Taken = Rc<Cell<(u64, u64)>>;
 
 fn add(taken: &Taken, task: u64) {

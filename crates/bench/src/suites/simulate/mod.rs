@@ -2,10 +2,9 @@
 //! simulate`.
 //!
 //! The shipping source of each queue, pool and task stack runs on [`poach_simulate::Coherent`], on
-//! the processors of a description. What is written here is what the suites `deque` and `pool` do
-//! with them, with virtual threads for threads; fork-join programs are played by
-//! [`poach_simulate::forks`]. Others' queues have no `Memory` to be simulated on;
-//! crossbeam's algorithm is Chase and Lev's, with a full fence.
+//! the processors of a description. This module does with them what the suites `deque` and `pool`
+//! do, on virtual threads; [`poach_simulate::forks`] plays fork-join programs. Others' queues have
+//! no `Memory` to be simulated on; crossbeam's algorithm is Chase and Lev's, with a full fence.
 
 mod deque;
 #[cfg(test)]

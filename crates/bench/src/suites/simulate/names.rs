@@ -1,9 +1,8 @@
 //! The names that a source has for its words: which field stands before `.load(` at a line and
 //! column.
 //!
-//! The build script reads the queues' and pools' sources with it, so that a place in the source,
-//! which is all that a memory gets to know of its caller, has a name in the account:
-//! `Bounds::word`.
+//! The build script reads the queues' and pools' sources with it. A memory knows its caller only by
+//! a place in the source; so that place has a name in the account, such as `Bounds::word`.
 
 /// Methods of words, pointers and cells.
 const METHODS: [&str; 11] = [

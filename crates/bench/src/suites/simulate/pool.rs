@@ -11,10 +11,10 @@
 //! | `pair` | one | puts a task and takes it, in turn: ns a pair |
 //! | `1p1c`, `1p1c-unbalanced` | one produces, one consumes | as in the suite `pool`, to compare with it: until all tasks are taken |
 //!
-//! The value of the others is million tasks taken a second until the first producer has put all of
-//! its own: what comes after, when the pools run dry, is no part of the paper's figures, for there
-//! the producers never end. Memory is at the node of the processor that touches it first, and
-//! access lists are by distance, but for figure 7's.
+//! The value of the others is million tasks taken a second until the first producer has put all its
+//! tasks. The time after that, when the pools run dry, is no part of the paper's figures: there the
+//! producers never end. Memory is at the node of the processor that touches it first, and access
+//! lists are by distance, but for figure 7's.
 
 use std::cell::Cell;
 use std::rc::Rc;
@@ -38,7 +38,7 @@ const CHUNK: usize = poach_pool::CHUNK_LENGTH;
 
 type Fenceless = Salsa<u64, Coherent, Asymmetric<Coherent>>;
 
-/// Who takes part, and where.
+/// The threads that take part, and their places.
 #[derive(Clone, Copy)]
 struct Shape {
     workload: &'static str,
@@ -69,7 +69,7 @@ enum Place {
     Central,
 }
 
-/// The shapes of so many threads.
+/// The shapes of `threads` threads.
 fn shapes(threads: usize) -> Vec<Shape> {
     let shape = |workload, producers, consumers| Shape {
         workload,

@@ -14,7 +14,7 @@ use poach_simulate::forks::{NO_FORK, Stored, StoredStrand};
 
 use crate::fork::{Fork, Program, System, Task};
 
-/// Strands shorter than so many readings of the clock are not timed.
+/// Strands shorter than this number of readings of the clock are not timed.
 const READINGS: f64 = 10.0;
 
 /// Records `program`, with at most `limit` forks looked at one by one; `seconds` is what the

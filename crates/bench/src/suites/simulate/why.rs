@@ -32,8 +32,8 @@ fn name(place: &Location<'_>) -> String {
     )
 }
 
-/// Adds to a sample what its words cost: the share of its role's time in percent, the share that
-/// was waiting for others in the line's queue, and transfers for each of `operations`.
+/// Adds to a sample the costs of its words: the share of its role's time in percent, the share of
+/// waits for others in the line's queue, and transfers for each of `operations`.
 pub(super) fn account(sample: Sample, outcome: &Outcome, operations: f64) -> Sample {
     let mut by_name: BTreeMap<(&'static str, String), Cost> = BTreeMap::new();
     for site in &outcome.sites {
