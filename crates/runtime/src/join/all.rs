@@ -204,9 +204,11 @@ where
     ///
     /// As [`all`].
     unsafe fn call(self, worker: Worker<'_>) -> Results<R> {
+        // The callee moves the children out, also if it unwinds.
+        let run = ManuallyDrop::new(self);
         // SAFETY: by this function's contract.
-        unsafe { all(worker, self.children, self.results, self.count, self.f) };
-        Results { first: self.results, count: self.count }
+        unsafe { all(worker, run.children, run.results, run.count, run.f) };
+        Results { first: run.results, count: run.count }
     }
 
     /// The first so many, and the others.
@@ -215,11 +217,24 @@ where
     ///
     /// There are as many.
     unsafe fn split_at(self, count: usize) -> (Run<'f, T, R, F>, Run<'f, T, R, F>) {
+        let run = ManuallyDrop::new(self);
         // SAFETY: within the children, by this function's contract.
-        let children = unsafe { self.children.add(count) };
+        let children = unsafe { run.children.add(count) };
         // SAFETY: within the results, of which there are as many.
-        let results = unsafe { self.results.add(count) };
-        (Run { count, ..self }, Run { children, results, count: self.count - count, f: self.f })
+        let results = unsafe { run.results.add(count) };
+        (Run { count, ..*run }, Run { children, results, count: run.count - count, f: run.f })
+    }
+}
+
+impl<T, R, F> Drop for Run<'_, T, R, F> {
+    /// The fork was refused, or the run abandoned: its children go.
+    fn drop(&mut self) {
+        for i in 0..self.count {
+            // SAFETY: within the children.
+            let place = unsafe { self.children.add(i) };
+            // SAFETY: each is moved out once: `call` and `split_at` do not drop the run.
+            dispose(unsafe { place.read() });
+        }
     }
 }
 

@@ -335,5 +335,20 @@ fn a_token_smuggled_past_the_borrow_checker_is_caught() {
         });
     });
     assert!(text.contains("below the top"), "{text}");
+    assert_eq!(alive.load(Ordering::Relaxed), 0);
+    // More children than are pushed at a time.
+    let text: String = payload(|| {
+        pool(2).run(|outer| {
+            let outer = SendWrapper::new(outer);
+            join(
+                || {
+                    let children: Vec<_> = (0..100).map(|i| Counted::new(&alive, i)).collect();
+                    outer.take().join_all(children, |_, child| child.1)
+                },
+                || (),
+            );
+        });
+    });
+    assert!(text.contains("below the top"), "{text}");
     assert_eq!(alive.into_inner(), 0);
 }
