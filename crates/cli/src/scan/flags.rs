@@ -213,8 +213,7 @@ impl Arguments {
     /// If a typed flag would do nothing. The error names it.
     pub(crate) fn heeded(&self, typed: &Typed) -> Result<()> {
         const TEXT: &[&str] = &["sort", "reverse", "full-paths", "own-files", "units", "width"];
-        const SCANNING: &[&str] =
-            &["one-file-system", "dereference-args", "threads", "engine", "facts"];
+        const SCANNING: &[&str] = &["one-file-system", "dereference-args", "threads", "engine"];
         let format = self.document.format();
         let (is_text, is_whole) = (format.is_none(), format.is_some_and(Format::is_whole));
         let reports = &self.reports.reports;
@@ -242,7 +241,16 @@ impl Arguments {
             ),
             (
                 is_diff,
-                &["all", "min-size", "sort", "reverse", "own-files", "partial", "dereference-args"],
+                &[
+                    "all",
+                    "min-size",
+                    "sort",
+                    "reverse",
+                    "own-files",
+                    "facts",
+                    "partial",
+                    "dereference-args",
+                ],
                 "--diff shows every entry that differs, and follows a link that is a side",
             ),
             (is_diff && !is_text, &["depth", "top"], "the document of --diff has all that differs"),
@@ -295,7 +303,7 @@ impl Arguments {
                 "it is for a file that is written: --output, --html or --snapshot",
             ),
             (
-                !is_diff && !self.interactive && !self.document.has_facts(),
+                !self.interactive && !self.document.has_facts(),
                 &["facts"],
                 "it is for documents that have times, modes and owners: here is none",
             ),

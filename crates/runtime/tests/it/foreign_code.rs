@@ -202,8 +202,19 @@ fn what_a_detached_task_leaves_ends_no_worker() {
         for threads in [1, 2] {
             let pool = pool(threads);
             // A result, a payload and captured values that nobody takes.
-            drop(pool.spawn_handle(|| Bomb));
-            drop(pool.spawn_handle(|| panic_any(Bomb)));
+            // Each task ends after its handle: a handle drops what it finds on its own thread.
+            let (release, hold) = mpsc::channel::<()>();
+            drop(pool.spawn_handle(move || {
+                _ = hold.recv();
+                Bomb
+            }));
+            drop(release);
+            let (release, hold) = mpsc::channel::<()>();
+            drop(pool.spawn_handle(move || {
+                _ = hold.recv();
+                panic_any(Bomb)
+            }));
+            drop(release);
             let handle = pool.install(|| {
                 let bomb = Bomb;
                 poach_runtime::spawn_handle(move || drop(bomb))
