@@ -134,11 +134,13 @@ fn tasks_that_meet(late: bool) -> Outcome {
     let pool = pool(4, late)?;
     for _ in 0..TIMES {
         let meeting = Barrier::new(3);
-        pool.run(|_| poach::scope(|s| {
-            s.spawn(|_| _ = meeting.wait());
-            s.spawn(|_| _ = meeting.wait());
-            meeting.wait();
-        }));
+        pool.run(|_| {
+            poach::scope(|s| {
+                s.spawn(|_| _ = meeting.wait());
+                s.spawn(|_| _ = meeting.wait());
+                meeting.wait();
+            })
+        });
     }
     Ok(())
 }

@@ -84,7 +84,7 @@ mod tests {
         let scan = scan.expect("a scan");
         let root = tree.path().as_os_str().as_encoded_bytes().to_vec();
         let way = |at: usize| {
-            let name = if at % 2 == 0 { "a" } else { "b" };
+            let name = if at.is_multiple_of(2) { "a" } else { "b" };
             let file = (at * 7919 % files).to_string();
             [root.clone(), name.into(), file.into_bytes()]
         };

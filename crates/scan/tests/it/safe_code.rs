@@ -32,7 +32,7 @@ impl Liar {
     }
 
     fn maybe<T>(&self, value: T) -> io::Result<T> {
-        if self.lie() % 7 == 0 { Err(io::Error::other("no")) } else { Ok(value) }
+        if self.lie().is_multiple_of(7) { Err(io::Error::other("no")) } else { Ok(value) }
     }
 
     fn any_meta(&self) -> Meta {
@@ -66,7 +66,7 @@ impl Found for Any<'_> {
         [c"", c"..", c"a/b", c"\xff\n", c"name"][self.0.lie() as usize % 5]
     }
     fn kind(&self) -> Option<Kind> {
-        (self.0.lie() % 2 == 0).then(|| self.0.any_meta().kind)
+        self.0.lie().is_multiple_of(2).then(|| self.0.any_meta().kind)
     }
     fn meta(&self) -> io::Result<Meta> {
         self.0.maybe(self.0.any_meta())
@@ -133,8 +133,8 @@ impl Sys for Liar {
         each(DiskExtent {
             physical: self.lie(),
             length: self.lie(),
-            shared: self.lie() % 2 == 0,
-            encoded: self.lie() % 2 == 0,
+            shared: self.lie().is_multiple_of(2),
+            encoded: self.lie().is_multiple_of(2),
         });
         self.maybe(())
     }
@@ -146,13 +146,13 @@ impl Sys for Liar {
     }
 
     fn is_pseudo(&self, _: &u32) -> bool {
-        self.lie() % 5 == 0
+        self.lie().is_multiple_of(5)
     }
     fn mounted_twice(&self) -> Vec<PathBuf> {
         vec!["/".into(), "no/such/mount".into()]
     }
     fn exhausted(&self, _: &io::Error) -> bool {
-        self.lie() % 9 == 0 && self.0.load(Ordering::Relaxed) < 40_000
+        self.lie().is_multiple_of(9) && self.0.load(Ordering::Relaxed) < 40_000
     }
 }
 
