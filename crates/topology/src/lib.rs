@@ -3,8 +3,8 @@
 //! Linux has this information in sysfs, in files of one line each. [`Topology::read_from`] reads
 //! such a tree, real or made for a test; `sysfs.rs` lists the files. The library hwloc, through
 //! `hwlocality`, knows more systems and more of each. But it is a C library that must be installed
-//! or built with its own tools, and a default build of Poach needs no system package. A scheduler
-//! that places workers and orders victims needs only the few lines that are read here.
+//! or built with its own tools, and a default build of Poach needs no system package. To place
+//! workers and to order victims takes the few lines that are read here.
 //!
 //! The first call in a process reads the machine. Each call asks again which processors may be
 //! used, because that can change.
