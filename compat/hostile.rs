@@ -134,12 +134,10 @@ fn tasks_that_meet(late: bool) -> Outcome {
     let pool = pool(4, late)?;
     for _ in 0..TIMES {
         let meeting = Barrier::new(3);
-        pool.run(|_| {
-            poach::scope(|s| {
-                s.spawn(|_| _ = meeting.wait());
-                s.spawn(|_| _ = meeting.wait());
-                meeting.wait();
-            })
+        pool.scope(|s| {
+            s.spawn(|_| _ = meeting.wait());
+            s.spawn(|_| _ = meeting.wait());
+            meeting.wait();
         });
     }
     Ok(())
