@@ -2,6 +2,9 @@
 
 #![forbid(unsafe_code)]
 
+#[path = "it/shown.rs"]
+mod shown;
+
 use std::future::poll_fn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc as StdArc, Mutex as StdMutex};
@@ -15,6 +18,8 @@ use loom::sync::atomic::{AtomicBool, AtomicUsize};
 use loom::sync::{Arc, Barrier, Condvar, Mutex, RwLock, mpsc};
 use loom::thread;
 
+use shown::shown;
+
 /// What is wrong with a model.
 fn wrong_by(builder: &Builder, act: impl Fn() + Send + Sync + 'static) -> String {
     let check = AssertUnwindSafe(|| builder.check(act));
@@ -23,20 +28,6 @@ fn wrong_by(builder: &Builder, act: impl Fn() + Send + Sync + 'static) -> String
 
 fn wrong(act: impl Fn() + Send + Sync + 'static) -> String {
     wrong_by(&Builder::new(), act)
-}
-
-/// What the executions of a model showed, sorted.
-fn shown<T: Ord + Clone + Send + 'static>(act: impl Fn() -> T + Send + Sync + 'static) -> Vec<T> {
-    let seen = StdArc::new(StdMutex::new(Vec::new()));
-    let place = StdArc::clone(&seen);
-    loom::model(move || {
-        let value = act();
-        place.lock().unwrap().push(value);
-    });
-    let mut all = seen.lock().unwrap().clone();
-    all.sort();
-    all.dedup();
-    all
 }
 
 #[test]

@@ -1,6 +1,6 @@
 //! Where threads run: the processors that this process may use, and which of them share a core.
 
-use std::fmt;
+use std::{fmt, io};
 
 use serde::{Deserialize, Serialize};
 
@@ -94,8 +94,8 @@ impl Topology {
     ///
     /// [`CannotPlace`] where the system does not tell.
     pub fn here() -> Result<Topology, CannotPlace> {
-        let processors = system::allowed()?;
-        Ok(Topology::new(processors, system::siblings))
+        let processors = allowed()?;
+        Ok(Topology::new(processors, siblings))
     }
 
     fn new(processors: Vec<usize>, siblings: impl Fn(usize) -> Option<String>) -> Topology {
@@ -155,52 +155,26 @@ fn parse_list(text: &str) -> Vec<usize> {
 ///
 /// [`CannotPlace::Refused`] with the kernel's answer.
 pub fn bind(processor: usize) -> Result<(), CannotPlace> {
-    system::bind(processor)
+    poach_topology::bind(processor).map_err(|error| match error.kind() {
+        io::ErrorKind::Unsupported => CannotPlace::Unsupported,
+        _ => CannotPlace::Refused { processor, answer: error.to_string() },
+    })
 }
 
-#[cfg(target_os = "linux")]
-mod system {
-    use super::CannotPlace;
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-    pub(super) fn allowed() -> Result<Vec<usize>, CannotPlace> {
-        let set = sched_getaffinity(None).map_err(|_| CannotPlace::Unsupported)?;
-        Ok((0..CpuSet::MAX_CPU).filter(|&processor| set.is_set(processor)).collect())
-    }
-
-    pub(super) fn siblings(processor: usize) -> Option<String> {
-        let topology = format!("/sys/devices/system/cpu/cpu{processor}/topology");
-        std::fs::read_to_string(format!("{topology}/thread_siblings_list")).ok()
-    }
-
-    pub(super) fn bind(processor: usize) -> Result<(), CannotPlace> {
-        let refused = |answer: String| CannotPlace::Refused { processor, answer };
-        if processor >= CpuSet::MAX_CPU {
-            return Err(refused("there is no such processor".to_owned()));
+/// The processors that this process may use: all, on a system that does not tell.
+fn allowed() -> Result<Vec<usize>, CannotPlace> {
+    poach_topology::allowed().or_else(|_| {
+        if cfg!(target_os = "linux") {
+            return Err(CannotPlace::Unsupported);
         }
-        let mut set = CpuSet::new();
-        set.set(processor);
-        sched_setaffinity(None, &set).map_err(|error| refused(error.to_string()))
-    }
+        Ok((0..std::thread::available_parallelism().map_or(1, Into::into)).collect())
+    })
 }
 
-#[cfg(not(target_os = "linux"))]
-mod system {
-    use super::CannotPlace;
-
-    #[expect(clippy::unnecessary_wraps, reason = "Linux may refuse to say")]
-    pub(super) fn allowed() -> Result<Vec<usize>, CannotPlace> {
-        let count = std::thread::available_parallelism().map_or(1, Into::into);
-        Ok((0..count).collect())
-    }
-
-    pub(super) fn siblings(_: usize) -> Option<String> {
-        None
-    }
-
-    pub(super) fn bind(_: usize) -> Result<(), CannotPlace> {
-        Err(CannotPlace::Unsupported)
-    }
+/// The list of those that share a core with this one, where the system tells.
+fn siblings(processor: usize) -> Option<String> {
+    let topology = format!("/sys/devices/system/cpu/cpu{processor}/topology");
+    std::fs::read_to_string(format!("{topology}/thread_siblings_list")).ok()
 }
 
 #[cfg(test)]

@@ -367,7 +367,7 @@ impl Run {
         outcome
     }
 
-    /// Runs work that has no partial result to show, so that one Ctrl-C ends it.
+    /// Runs work without a partial result to show: the first Ctrl-C ends it.
     fn uninterrupted<T>(&self, act: impl FnOnce() -> T) -> T {
         // Relaxed: as in the handler.
         let before = self.ends.swap(true, Ordering::Relaxed);

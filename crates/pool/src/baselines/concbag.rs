@@ -23,7 +23,7 @@
 //! afterwards a task may have come, and nobody would hear that there was none.
 //!
 //! *Lists that were left* go to the next producers, and are looked at for ever. A producer's list
-//! counts before it puts, so that whoever reads that there are fewer lists has seen this one
+//! counts before it puts, so a reader that finds fewer lists in use has seen this one
 //! without tasks, at that instant.
 
 use core::fmt;

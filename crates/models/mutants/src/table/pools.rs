@@ -221,7 +221,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "ws-msq-looks-at-too-few",
-        why: "off by one: who asks whether the pool is empty does not look at the last consumer's queue",
+        why: "off by one: the check that the pool is empty does not look at the last consumer's queue",
         file: "pool/src/baselines/shared_queue.rs",
         was: "        self.core.pools.len()
     }",
@@ -232,7 +232,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     },
     Mutant {
         name: "bag-looks-at-one-list",
-        why: "who asks whether the bag is empty looks at the first producer's list alone",
+        why: "the check that the bag is empty looks at the first producer's list alone",
         file: "pool/src/baselines/concbag.rs",
         was: "core.lists.iter().all(|list| Core::is_empty(list, hazards))",
         is: "core.lists.iter().take(1).all(|list| Core::is_empty(list, hazards))",
