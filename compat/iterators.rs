@@ -4,10 +4,11 @@
 //! iterators THREADS
 //! ```
 //!
-//! Reads lines with a workload's name and a size. The program answers each line with the nanoseconds that one run
-//! takes: the median of the runs that fit into 40 ms, at least three. A third word sets the number
-//! of runs, for counting instructions. `list` answers with all names. The program is built on the
-//! original core and on the drop-in, so that another program can ask both in turn.
+//! Reads lines with a workload's name and a size. The program answers each line with the
+//! nanoseconds that one run takes: the median of the runs that fit into 40 ms, at least three. A
+//! third word sets the number of runs, for counting instructions. `list` answers with all names.
+//! The program is built on the original core and on the drop-in, so that another program can ask
+//! both in turn.
 
 use std::hint::black_box;
 use std::io::{self, BufRead, Write};

@@ -116,7 +116,8 @@ private:
     };
 };
 
-/// A second half in its slot; B is what the join was given. A thief leaves the outcome there, or, if it does not fit, in the frame of the join.
+/// A second half in its slot; B is what the join was given. A thief leaves the outcome there, or,
+/// if it does not fit, in the frame of the join.
 template <class B> struct half {
     using F = std::remove_reference_t<B>;
     using R = value<std::invoke_result_t<F &, poach_worker *>>;
@@ -201,7 +202,8 @@ template <class B> struct half {
 
     static constexpr poach_task task = {poach_run_stolen, stolen};
 
-    /// The first half has thrown: this one ends before the exception goes on, and what it comes to is dropped.
+    /// The first half has thrown: this one ends before the exception goes on, and what it comes to
+    /// is dropped.
     [[gnu::cold, gnu::noinline]] static void abandon(poach_worker *worker, frame &frame) noexcept
     {
         try {
@@ -228,7 +230,8 @@ template <class B> struct half {
     };
 };
 
-/// Both halves, where the stack is full: one after the other. What was to be pushed is still in the slot, which the first half overwrites.
+/// Both halves, where the stack is full: one after the other. What was to be pushed is still in the
+/// slot, which the first half overwrites.
 template <class A, class B> [[gnu::cold, gnu::noinline]] auto not_forked(poach_worker *worker, A a, typename half<B>::stored b)
 {
     auto first = call(a, worker);
@@ -257,7 +260,8 @@ template <class A, class B> [[gnu::always_inline]] inline auto fork(poach_worker
 /// Whether it is handed to a function in registers.
 template <class T> inline constexpr bool is_small = !std::is_reference_v<T> && sizeof(T) <= 2 * sizeof(void *) && std::is_trivially_copyable_v<T>;
 
-/// A join as a function of its own, so that the compiler inlines a small recursive program into it, and a leaf costs no call.
+/// A join as a function of its own, so that the compiler inlines a small recursive program into it,
+/// and a leaf costs no call.
 template <class A, class B> [[gnu::noinline]] auto outlined(poach_worker *worker, A a, B b)
 {
     return fork(worker, a, std::move(b));
@@ -281,8 +285,8 @@ template <class F> struct entry {
 
 } // namespace detail
 
-/// Runs `a` and `b`, perhaps in parallel, each with the worker that it is given; a pair of what they return: an empty struct for void, a
-/// `std::reference_wrapper` for a reference.
+/// Runs `a` and `b`, perhaps in parallel, each with the worker that it is given; a pair of what
+/// they return: an empty struct for void, a `std::reference_wrapper` for a reference.
 template <class A, class B> auto join(poach_worker *worker, A &&a, B &&b)
 {
     if constexpr (detail::is_small<A> && detail::is_small<B>) {
@@ -361,7 +365,8 @@ template <class T, class F> struct children {
         }
     }
 
-    /// A child has thrown: those behind it, which were pushed from `bottom` on, are called, too, and what they throw is dropped.
+    /// A child has thrown: those behind it, which were pushed from `bottom` on, are called, too,
+    /// and what they throw is dropped.
     [[gnu::cold, gnu::noinline]] void abandon(poach_worker *bottom, poach_worker *head, T *child) noexcept
     {
         while (head != bottom) {
@@ -390,7 +395,8 @@ template <class T, class F> struct children {
         }
     };
 
-    /// The stack was full before the children up to `last` were pushed: they are called without forks, but for the last.
+    /// The stack was full before the children up to `last` were pushed: they are called without
+    /// forks, but for the last.
     [[gnu::cold, gnu::noinline]] void without_forks(poach_worker *bottom, poach_worker *head, T *last)
     {
         for (T *child = first; child != last; child++) {
@@ -448,7 +454,8 @@ template <class T, class F> struct children {
             worker, [this, half](poach_worker *w) { all(w, half); }, [&second, rest = count - half](poach_worker *w) { second.all(w, rest); });
     }
 
-    /// Whether the next child is this worker's to call. If a thief has called it, the result is there.
+    /// Whether the next child is this worker's to call. If a thief has called it, the result is
+    /// there.
     [[gnu::always_inline]] static bool is_own(poach_worker *head)
     {
         if (POACH_LIKELY(poach_fork_pop_of(head, &task))) {
@@ -473,8 +480,10 @@ template <class R, class Children> std::vector<R> results(const Children &childr
 
 } // namespace detail
 
-/// Calls `f` with a worker and each of the children (of a `std::array`, a `std::vector`, or what else has `data` and `size`), perhaps in parallel; what it
-/// returns, in order, once all calls have ended: an array of an array, else a vector. The exception of the first child that throws is thrown then.
+/// Calls `f` with a worker and each of the children (of a `std::array`, a `std::vector`, or what
+/// else has `data` and `size`), perhaps in parallel; what it returns, in order, once all calls have
+/// ended: an array of an array, else a vector. The exception of the first child that throws is
+/// thrown then.
 template <class Children, class F> auto join_all(poach_worker *worker, Children &&children, F &&f)
 {
     using run = detail::children<std::remove_pointer_t<decltype(std::data(children))>, std::remove_reference_t<F>>;
@@ -562,8 +571,9 @@ struct failure {
 
 } // namespace detail
 
-/// Calls `f` with each number from `begin` to before `end`, in parallel, and returns when all calls have returned. The first exception is thrown then; the
-/// numbers whose calls have not begun by the time it is thrown are left out.
+/// Calls `f` with each number from `begin` to before `end`, in parallel, and returns when all calls
+/// have returned. The first exception is thrown then; the numbers whose calls have not begun by the
+/// time it is thrown are left out.
 template <class F> void par_for(const pool &pool, std::size_t begin, std::size_t end, F &&f)
 {
     struct loop {
@@ -654,13 +664,15 @@ template <class F> void scope(const pool &pool, F &&f)
     failure.rethrow();
 }
 
-/// The tasks of one function, each a fork: no task is allocated, unless it is larger than 40 bytes or its move may throw.
+/// The tasks of one function, each a fork: no task is allocated, unless it is larger than 40 bytes
+/// or its move may throw.
 class forks {
 public:
     forks(const forks &) = delete;
     forks &operator=(const forks &) = delete;
 
-    /// Forks a task: this worker calls it at the end of the scope, or a thief before, with nothing or with the worker that it has then.
+    /// Forks a task: this worker calls it at the end of the scope, or a thief before, with nothing
+    /// or with the worker that it has then.
     template <class F> void spawn(F &&f)
     {
         using T = std::decay_t<F>;
@@ -746,8 +758,8 @@ private:
     template <class F> friend void scope(poach_worker *, F &&);
 };
 
-/// Calls `f` with `forks`, and returns when it and all tasks have ended. It is the cheapest scope: a task costs a fork. A task forks with the worker that it
-/// is given, or opens a scope of its own.
+/// Calls `f` with `forks`, and returns when it and all tasks have ended. It is the cheapest scope:
+/// a task costs a fork. A task forks with the worker that it is given, or opens a scope of its own.
 template <class F> void scope(poach_worker *worker, F &&f)
 {
     detail::failure failure;
