@@ -1,4 +1,4 @@
-//! Tasks put and taken by one thread, so and so many, for an instruction counter.
+//! Tasks put and taken by one thread, in a chosen number, for an instruction counter.
 //!
 //! ```text
 //! cargo build --release -p poach-pool --example pool_instructions

@@ -18,24 +18,25 @@
 //! });
 //! ```
 //!
-//! A pool has what channels have: puts and gets that wait, try or time out, a capacity, iterators,
-//! disconnection when one side is gone, selection, and async puts and gets; streams and sinks with
-//! the feature `async`. It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose
-//! puts and gets have neither a fence nor a compare-and-swap on their fast paths.
+//! A pool has the interface of a channel: puts and gets that wait, try or time out, a capacity,
+//! iterators, disconnection when one side is gone, and selection. It has async puts and gets, and
+//! with the feature `async` streams and sinks. It is built on SALSA, the pool of Gidron, Keidar,
+//! Perelman and Perez, whose puts and gets have neither a fence nor a compare-and-swap on their
+//! fast paths.
 //!
-//! It runs nothing: threads of the program's own take the tasks and do them. "Task pool" is the
-//! papers' name for what holds tasks, and the reason that the type is not called `WorkPool`, which
-//! would promise workers just as much. A pool of threads that runs closures is `poach::ThreadPool`.
+//! It runs nothing: the program's own threads take the tasks and do them. "Task pool" is the
+//! papers' name for a structure that holds tasks. A pool of threads that runs closures is
+//! `poach::ThreadPool`.
 //!
 //! # What order is promised
 //!
 //! None between producers, and none between the tasks of one producer, which spreads them over the
 //! consumers ([`Builder::balancing`]). Tasks that go to one consumer come out in the order in which
-//! they were put, unless another consumer steals them; a stolen chunk is still emptied in its
-//! order, but by another consumer, and before or after others. With one consumer and one producer,
-//! and while no others come or go, the order is that of a queue. **If order matters, use a
-//! channel.** Use one, too, if tasks are few and each must go to whoever has waited longest, or
-//! if a value must reach all of several receivers.
+//! they were put, unless another consumer steals them. A stolen chunk keeps its order, but another
+//! consumer empties it, at another time. With one consumer and one producer, and while no others
+//! come or go, the order is that of a queue. **If order matters, use a channel.** Use a channel,
+//! too, if tasks are few and each must go to the receiver that has waited longest, or if a value
+//! must reach all of several receivers.
 //!
 //! # Waiting
 //!

@@ -11,19 +11,19 @@
 //! | `isEmpty` | [`Consume::is_empty`] |
 //! | `setIndicator`, `checkIndicator` | [`Mechanism::announced`], read before and after |
 //!
-//! **The indicator turned round.** In the paper each pool has a bit for each consumer; whoever has
-//! emptied the pool clears all of them afterwards, and `checkEmpty` sets its own bit and looks
-//! whether it stays set, in n traversals, for up to n - 1 consumers may not have cleared it yet.
+//! **The indicator turned round.** In the paper each pool has a bit for each consumer. The consumer
+//! that has emptied the pool clears all of them afterwards. `checkEmpty` sets its own bit and looks
+//! whether it stays set, in n traversals, as up to n - 1 consumers may not have cleared it yet.
 //! Here each consumer *announces*, in a word that it alone writes, that it is about to take a task
-//! that may be a pool's last, between the instant at which it sees that task and the one at which
-//! it takes it. `check_empty` reads all the words before and after. What stands on the path of
-//! every last task is one plain store in place of n stores to lines that others write; and two
-//! traversals do, whatever n is: see [`policy`](crate::policy).
+//! that may be a pool's last. It does so between the instants at which it sees that task and takes
+//! it. `check_empty` reads all the words before and after. So the path of every last task has one
+//! plain store in place of n stores to lines that others write, and two traversals are enough for
+//! every n: see [`policy`](crate::policy).
 
 use std::fmt::Debug;
 use std::sync::Arc;
 
-/// Why there is no handle to be had.
+/// Why no handle was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NoHandle {
@@ -52,8 +52,8 @@ impl std::error::Error for NoHandle {}
 
 /// A set of single-consumer pools, numbered from 0, each for one consumer at a time.
 ///
-/// When its consumer has left, a pool stays: others steal from it, and the next consumer to
-/// come takes it over. There is at least one, so that producers can begin before any consumer does.
+/// A pool stays when its consumer leaves: others steal from it, and the next new consumer takes it
+/// over. There is at least one, so that producers can begin before the first consumer.
 pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// One producer's handle.
     type Producer: Produce<T>;
@@ -74,41 +74,41 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// [`NoHandle`].
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle>;
 
-    /// How many single-consumer pools there are, from number 0 on: no other holds a task. It may
-    /// shrink when consumers leave.
+    /// The number of single-consumer pools, counted from number 0: no other pool holds a task. It
+    /// may shrink when consumers leave.
     fn pools(&self) -> usize;
 
     /// Whether a consumer has `pool` now: a hint.
     fn is_held(&self, pool: usize) -> bool;
 
-    /// A number that grows when a consumer comes or goes, a little later: a hint for access lists.
-    /// It never falls. Where [`pools`](Mechanism::pools) can shrink it is another, at once, when that
-    /// has changed, even if it is what it was again.
+    /// A number that grows some time after a consumer has come or gone: a hint for access lists. It
+    /// never falls. If [`pools`](Mechanism::pools) can shrink, every change of it changes this
+    /// number at once, even if `pools` then returns to an earlier value.
     fn changes(&self) -> u64;
 
     /// A number of announcements by the consumer of `pool`. It never falls. It is odd while that
     /// consumer may be moving tasks from one pool to another.
     ///
-    /// - Before a consumer takes a task that may be a pool's last it announces that: after it has
-    ///   seen that very task there, and visibly to all that see the pool without the task.
-    /// - Before it moves tasks it makes the number odd, and even again when it is done; between two
-    ///   steps of the move that may leave a pool empty it announces again.
+    /// - A consumer announces before it takes a task that may be a pool's last: after it has seen
+    ///   that very task there, and visibly to all that see the pool without the task.
+    /// - It makes the number odd before it moves tasks, and even again afterwards. Between two
+    ///   steps of the move that may each leave a pool empty it announces again.
     fn announced(&self, pool: usize) -> u64;
 }
 
 /// The producer's half of Algorithm 1. Wait-free but for memory allocation, unless an
 /// implementation says otherwise.
 pub trait Produce<T>: Send {
-    /// The number of this producer's entry: one that no other producer has at the time.
+    /// The number of this producer's entry. No two producers share a number at one time.
     fn number(&self) -> usize;
 
-    /// Sees to it that there is a place in `pool` for the task that is put next, unless there is
-    /// one in a chunk that was begun earlier, for whichever pool. Whether there is one. `false`
-    /// if `pool` is full, as far as it can be, or if it is time to look which pool is the nearest;
-    /// if `pool` must `grow`, only where there is no memory.
+    /// Makes a place in `pool` for the next task, unless a chunk that was begun earlier, for any
+    /// pool, has one. Returns whether there is a place. Without `grow` the answer is `false` if
+    /// `pool` is full, as far as it can be, or if it is time to look which pool is nearest; with
+    /// `grow` it is `false` only if there is no memory.
     fn prepare(&mut self, pool: usize, grow: bool) -> bool;
 
-    /// Puts `task` into `pool`, or into the pool for which a chunk was begun earlier.
+    /// Puts `task` into `pool`, or into the pool for which the last chunk was begun.
     ///
     /// # Errors
     ///
@@ -138,8 +138,8 @@ pub trait Consume<T>: Send {
     fn steal(&mut self, from: usize) -> Option<T>;
 
     /// Whether `pool` holds no task. `true` means that each task that was ever in the pool had been
-    /// taken, or moved, by the instant at which this call saw the place where it was. May
-    /// answer `false` of a pool that is just being changed.
+    /// taken or moved when this call looked at its place. May return `false` of a pool that is just
+    /// being changed.
     fn is_empty(&mut self, pool: usize) -> bool;
 
     /// How many atomic read-modify-writes this handle has done: the paper's "CAS operations".

@@ -2,12 +2,10 @@
 
 use poach_check::{Config, Coverage, Threads, explore};
 
-/// Under C11 each execution is right.
 pub(crate) fn clean(model: impl Fn(&mut Threads)) {
     clean_on(&Config::c11(), model);
 }
 
-/// Each execution is right, under C11 and under TSO.
 pub(crate) fn clean_on_both(model: impl Fn(&mut Threads)) {
     clean_on(&Config::c11(), &model);
     clean_on(&Config::default(), model);

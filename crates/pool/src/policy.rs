@@ -1,17 +1,18 @@
-//! Which consumer a producer serves, whom a consumer robs, and when a pool is empty: Algorithm 2.
+//! Algorithm 2: how a producer chooses a consumer, how a consumer chooses a victim, and when all
+//! pools are empty.
 //!
 //! [`Feeder`] and [`Taker`] work over any [`Mechanism`]; they add no shared word of their own.
 //!
 //! **Access lists.** A producer serves consumers, and a consumer robs them, in the order of their
-//! [distance](Distance), and equally distant ones in turn from a different one for each, so that N
-//! producers spread over N consumers. The lists follow consumers that come and go: they are made
-//! again when [`Mechanism::changes`] has moved, which a producer looks at when a pool refuses: once
-//! a chunk, and where there are no chunks once in so many puts. Pools whose
-//! consumer has left come last: they are robbed, and served only where nobody else is.
+//! [distance](Distance). Equally distant ones come in turn, each handle beginning with a different
+//! one, so that N producers spread over N consumers. A list is made again when
+//! [`Mechanism::changes`] has moved. A producer looks at that number when a pool refuses: once a
+//! chunk, and in a mechanism without chunks once in a fixed number of puts. Pools without a
+//! consumer come last: they are robbed, and served only if no pool has a consumer.
 //!
-//! **Balancing** (section 5.4). A mechanism whose pool has no spare chunk refuses; the producer
-//! then tries the next, and only if all refuse does the nearest grow. A consumer that falls behind
-//! has no spare chunks, and gets no more work.
+//! **Balancing** (section 5.4). A pool without a spare chunk refuses. The producer then tries the
+//! next pool, and only if all refuse does the nearest grow. So a consumer that falls behind gets no
+//! more work.
 //!
 //! # Why `None` means empty
 //!
@@ -27,35 +28,34 @@
 //! | B, C | traverse all pools, and find each place for tasks empty, at an instant b or c of its own | Acquire |
 //! | D | reads all announcements again, how many pools there are, and whether that has changed | Acquire |
 //!
-//! *Let nobody move tasks from pool to pool.* Then there was no task in any pool at the instant m
-//! between B and C. For suppose that there was one, at a place (a chunk, a queue) that B saw empty
-//! at b, before m, and C at c, after m. Then tasks came there after b, and a consumer took the last
-//! of them, x, before c. That consumer saw x after b, hence after A. It announced that after it saw
-//! x, and before it took it: after A, and visibly to C, which saw the place without x. So D read
+//! *Suppose that no task moves from pool to pool.* Then at the instant m between B and C no pool
+//! held a task. For suppose that one was, at a place (a chunk, a queue) that B saw empty at b,
+//! before m, and C at c, after m. Then tasks came there after b, and a consumer took the last of
+//! them, x, before c. That consumer saw x after b, hence after A. It announced that after it saw x,
+//! and before it took it: after A, and visibly to C, which saw the place without x. So D read
 //! another number than A, and the answer is `false`. In terms of loads and stores: A cannot have
-//! read that announcement, for whoever reads it (Acquire; it is a Release) sees what its consumer
-//! saw, x, and b came after A and saw no such thing.
+//! read that announcement. The announcement is a Release, so an Acquire load of it sees what its
+//! consumer saw, x; but b came after A and did not see x.
 //!
-//! *SALSA's thieves move tasks.* A theft that was begun before A may take effect after it, as it
-//! takes whatever has come to the chunk since. But it is announced by an odd number that stays
-//! while it lasts, and it announces each further step. So if A read k odd numbers, and D reads the
-//! same, at most k moves took effect between them, one of each of those thieves. Each spoils at
-//! most two of the pairs of traversals that follow one another. Of 2k + 2 traversals, with 2k + 1
-//! such pairs, one pair has none in it, and for that pair the argument above holds. Seldom is k
-//! anything but 0; and a thief that stalls for ever in the middle of a theft holds nobody up.
+//! *SALSA's thieves move tasks.* A theft that began before A may take effect after it, with all
+//! tasks that have come to the chunk since. But the thief's number is odd while the theft lasts,
+//! and it announces each further step. So if A reads k odd numbers, and D reads the same ones, at
+//! most k moves took effect between them, one of each of those thieves. Each move spoils at most
+//! two of the pairs of consecutive traversals. 2k + 2 traversals have 2k + 1 such pairs, so one
+//! pair has no move in it, and for that pair the argument above holds. k is almost always 0, and a
+//! thief that stalls for ever in the middle of a theft stops no other consumer.
 //!
-//! *One pool* has one consumer, which is the one that looks: nobody takes meanwhile. What B sees
+//! *One pool* has one consumer, which is the one that looks: no other takes meanwhile. What B sees
 //! empty has been so since A, so there was no task in the pool at A, and B suffices. A consumer
-//! that comes meanwhile opens its own pool before it takes, visibly to whoever sees a place without
-//! what it took: D reads another number of pools, or another version of it.
+//! that comes meanwhile opens its own pool before it takes. A thread that sees a place without the
+//! task it took sees the open pool too: D reads another number of pools, or another version of it.
 //!
-//! If the number of pools changed meanwhile, D sees that. A consumer that comes to a pool that was
-//! left goes on with its numbers.
+//! D sees every change of the number of pools. A consumer that takes over a pool goes on with the
+//! numbers of the last one.
 //!
-//! The paper's consumers clear the indicator *after* the event, so that each may have emptied a
-//! pool without having said so yet, which takes n traversals of n pools for every empty `get`. That
-//! is what this was before, with n words in place of n bits each; the change makes an empty `get`
-//! O(n).
+//! The paper's consumers clear the indicator *after* the event, so each may have emptied a pool
+//! without having said so yet. That takes n traversals of n pools for every empty `get`; here an
+//! empty `get` is O(n).
 //!
 //! A put is at the instant its last store reaches memory. Where the caller knows of a put, because
 //! the two are one thread or have synchronised since, that instant has passed.
@@ -63,10 +63,10 @@
 //! # Foreign code
 //!
 //! A policy's distance is foreign code. It is called for each pool once each time the list is made,
-//! before anything of the list is changed or a task taken. If it panics nothing has happened, and
-//! the task that was to be put is with the caller, who drops it as the panic unwinds, or keeps it,
-//! as a future does. Where there is no memory for a list the pools are served and robbed in the
-//! order of their numbers.
+//! before the list is changed or a task taken. If it panics nothing has happened, and the task to
+//! be put is with the caller. The caller drops it as the panic unwinds, or keeps it, as a future
+//! does. If there is no memory for a list, the pools are served and robbed in the order of their
+//! numbers.
 
 use std::sync::Arc;
 
@@ -105,13 +105,13 @@ struct AccessList {
     order: Vec<Entry>,
     /// How many pools there were.
     count: usize,
-    /// Which of equally distant ones comes first.
+    /// The place in `order` of the first of several equally distant pools.
     first: usize,
     /// What the order was made for: [`Mechanism::changes`] and [`Mechanism::pools`].
     made_for: Option<(u64, usize)>,
 }
 
-/// A pool: nearer ones are less, and those whose consumer has left greater than all others.
+/// A pool. Nearer ones compare less; those without a consumer compare greater than all others.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Entry {
     left: bool,
@@ -132,7 +132,7 @@ impl AccessList {
         if self.made_for == Some(now) {
             return;
         }
-        // If `distance` panics, what there is of the new list is not taken for one.
+        // If `distance` panics, the unfinished list must not count as made.
         self.made_for = None;
         (self.count, self.first) = (now.1, first);
         self.order.clear();
@@ -224,7 +224,7 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
         self.nearest = self.access.iter().next().unwrap_or(0);
         if self.policy.balancing {
             for pool in self.access.iter() {
-                // Nobody is there to empty it: it is served only if it is the only one.
+                // No consumer is there to empty it: it is served only if it is the only one.
                 if !self.pools.is_held(pool) {
                     break;
                 }
@@ -271,7 +271,7 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
     }
 
     /// Takes a task, or finds that there was none at an instant of this call (lines 11-21).
-    /// Lock-free: it goes on as long as it sees that there is a task, or that others take some.
+    /// Lock-free: retries while a task is visible or others make progress.
     #[inline]
     pub fn get(&mut self) -> Option<T> {
         match self.end.consume() {
@@ -320,13 +320,13 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         let pools = &*self.pools;
         // In this order, and the other way round at the end.
         let (changes, count) = (pools.changes(), pools.pools());
-        // Step A. Numbers that never fall are all the same if their sum is.
+        // Step A. No number ever falls, so equal sums mean equal numbers.
         let (mut sum, mut moving) = (0_u64, 0);
         for number in (0..count).map(|pool| pools.announced(pool)) {
             sum = sum.wrapping_add(number);
             moving += (number % 2) as usize;
         }
-        // Steps B, C and, where tasks are being moved, more of them; B alone where nobody else
+        // Steps B and C, and more traversals if tasks are being moved; B alone if no other consumer
         // takes.
         let rounds = if count == 1 { 1 } else { 2 * moving + 2 };
         for _ in 0..rounds {

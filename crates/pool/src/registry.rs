@@ -1,18 +1,17 @@
-//! Things that a pool keeps until it is dropped: found by their number, never moved, never freed
-//! while a handle lives.
+//! Storage that lives as long as the pool. Entries are found by their number; they never move and
+//! are not freed while a handle lives.
 //!
-//! Chunks, consumers' and producers' records live here. Their memory is *type-stable*: whoever
-//! holds the number or the address of one may read its words at any time, however late, and finds
-//! words of the same kind. What the words say may be stale; that the reader has to validate, and
-//! [`salsa`](crate::salsa) says how. So neither lists nor records need to be protected from being
-//! freed under a reader.
+//! Chunks and the records of consumers and producers live here. Their memory is *type-stable*: a
+//! thread with the number or address of an entry may read its words at any later time, and finds
+//! words of the same kind. The values may be stale; [`salsa`](crate::salsa) says how a reader
+//! validates them. So lists and records need no protection against being freed under a reader.
 //!
 //! A [`Registry`] is an append-only vector of segments, each twice as long as the one before.
 //! `push` takes a number with one compare-and-swap (lock-free); `get` is two loads (wait-free).
 //!
-//! [`Entries`] are records of which each is held by one handle at a time. Handles come and go; an
-//! entry that was released is claimed by the next handle, with all that its record then has. So
-//! there are never more entries than there were handles at one time.
+//! [`Entries`] are records, each held by one handle at a time. A new handle claims a released entry
+//! with the content of its record, so there are never more entries than there were handles at one
+//! time.
 
 use core::ptr;
 
@@ -37,9 +36,9 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
     Ok(unsafe { Box::from_raw(slice.cast::<T>()) })
 }
 
-/// Calls `step` until it answers `false`, and goes on while a panic of it unwinds: the drop of one
-/// task that panics leaks none of the rest. A second panic then ends the program, as in the drop of
-/// a `Vec`. `step` may be called once more after it has answered `false`.
+/// Calls `step` until it returns `false`, also while a panic of `step` unwinds: if the drop of one
+/// task panics, the rest are still dropped. A second panic aborts the program, as in the drop of a
+/// `Vec`. `step` may be called once more after it has returned `false`.
 pub(crate) fn each(step: impl FnMut() -> bool) {
     struct Each<F: FnMut() -> bool>(F);
     impl<F: FnMut() -> bool> Each<F> {
@@ -77,10 +76,10 @@ impl<R, M: Memory> Registry<R, M> {
         }
     }
 
-    /// How many numbers have been given out. The last of them may not be there yet.
+    /// The number of numbers given out. The entry of the last may not be stored yet.
     pub(crate) fn len(&self) -> usize {
-        // Acquire pairs with the AcqRel exchange in `push`: who sees a number sees what its taker
-        // had done before.
+        // Acquire pairs with the AcqRel exchange in `push`: a thread that sees a number sees what
+        // the pusher had done before.
         self.len.load(Ordering::Acquire) as usize
     }
 
@@ -104,8 +103,8 @@ impl<R, M: Memory> Registry<R, M> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// Appends what `make` makes of its number; `None` where there is no memory for it, or no
-    /// number below `limit`.
+    /// Appends the result of `make`, which gets the entry's number. `None` if there is no memory,
+    /// or no number below `limit`.
     #[cold]
     pub(crate) fn push(
         &self,
@@ -151,7 +150,8 @@ impl<R, M: Memory> Registry<R, M> {
         entries.try_reserve_exact(length).ok()?;
         entries.extend((0..length).map(|_| M::Pointer::new(ptr::null_mut())));
         let mine = Box::into_raw(try_box(Segment(entries)).ok()?);
-        // Release pairs with the Acquire in `get`; Acquire sees the segment of whoever was first.
+        // Release pairs with the Acquire in `get`; Acquire sees the segment of the thread that was
+        // first.
         if shared
             .compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
@@ -169,7 +169,7 @@ impl<R, M: Memory> Drop for Registry<R, M> {
         let mut segments = self.segments.iter();
         let mut entries = Vec::<M::Pointer<R>>::new().into_iter();
         each(|| {
-            // What an entry drops may panic: both iterators are past it by then.
+            // The drop of an entry may panic: both iterators are past it by then.
             if let Some(entry) = entries.next() {
                 let entry: *mut R = entry.load(Ordering::Relaxed);
                 if !entry.is_null() {
@@ -212,8 +212,8 @@ impl<R, M: Memory> Entry<R, M> {
     }
 
     pub(crate) fn is_held(&self) -> bool {
-        // Acquire pairs with the Release in `Entries::release`: who closes a place that nobody has
-        // sees what the last holder left there. For placement it is a hint.
+        // Acquire pairs with the Release in `Entries::release`: a thread that closes a place
+        // without a holder sees what the last holder left there. For placement it is a hint.
         self.held.load(Ordering::Acquire) != 0
     }
 }
@@ -264,7 +264,7 @@ impl<R, M: Memory> Entries<R, M> {
     }
 
     fn changed(&self) {
-        // Relaxed: who sees the old count goes by the old access list for one more chunk.
+        // Relaxed: a thread that sees the old count uses the old access list for one more chunk.
         self.changes.fetch_add(1, Ordering::Relaxed);
     }
 

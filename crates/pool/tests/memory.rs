@@ -23,8 +23,8 @@ mod stopping;
 
 use stopping::{HOOK, Kind, Stopping};
 
-/// The system's allocator, which refuses large requests of a thread that asks it to, or all after
-/// so many, and counts what a thread has not given back.
+/// The system's allocator. It refuses large requests of a thread that asks it to, or all requests
+/// after a chosen number, and counts what a thread has not given back.
 struct Sparing;
 
 thread_local! {
@@ -127,8 +127,9 @@ fn a_pool_or_a_handle_that_cannot_be_had_is_an_error() {
     assert!(pool.consumer().is_ok());
 }
 
-/// Acts where each request for memory is refused, then where all but one are, and so on, and again
-/// from the first, as what was had stays and fewer are needed then; until it has what it needs.
+/// Runs `act` with 0 requests for memory granted, then with 0 and 1, then with 0, 1 and 2, and so
+/// on until it succeeds. Each round begins at 0, because memory from earlier rounds is kept and
+/// fewer requests are needed then.
 fn at_each_request<R>(mut act: impl FnMut() -> Option<R>) -> R {
     for most in 0..50 {
         for granted in 0..=most {
@@ -196,7 +197,7 @@ fn a_list_that_has_room_does_not_grow() {
     assert!(std::iter::from_fn(|| consumer.consume()).eq(1..9));
 }
 
-/// A node is freed when its task is taken, whoever has looked there before and is done.
+/// A node is freed when its task is taken, after the reads of other threads.
 fn no_node_is_kept<P: Mechanism<Large>>(pools: P) {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().unwrap();
@@ -223,8 +224,8 @@ fn a_node_that_nobody_looks_at_is_freed() {
     no_node_is_kept(WsLifo::<Large, Machine>::with_retention(Retention::NONE).unwrap());
 }
 
-/// Each task is a chunk of its own here. Who takes it has left the one before, which is freed with
-/// the next.
+/// Each task is a chunk of its own here. A consumer that takes a task has left the chunk before,
+/// which is freed with the next.
 #[test]
 fn a_bags_chunk_that_nobody_looks_at_is_freed() {
     type Look = fn(&mut BagConsumer<Large, Machine>) -> bool;

@@ -1,11 +1,11 @@
-//! `ConcBag`: a list of chunks for each producer, from which all consumers take task by task.
+//! `ConcBag`: a list of chunks for each producer. All consumers take from it, task by task.
 //!
 //! Source: Sundell, Gidenstam, Papatriantafilou and Tsigas, *A Lock-Free Algorithm for Concurrent
-//! Bags*, SPAA 2011, as the SALSA paper evaluates it (section 6.2): producers and consumers are
-//! different threads, the list of chunks is a simpler one, and each consumer begins its search at a
+//! Bags*, SPAA 2011, as the SALSA paper evaluates it (section 6.2). There producers and consumers
+//! are different threads, the list of chunks is simpler, and each consumer begins its search at a
 //! producer of its own. Every take is one compare-and-swap of a slot's state; a consumer searches a
-//! chunk slot by slot. No pool is any one consumer's: `consume` looks everywhere, and there is
-//! nothing left to steal.
+//! chunk slot by slot. No pool belongs to one consumer: `consume` looks everywhere, and `steal`
+//! finds nothing more.
 //!
 //! A list's chunks are oldest first. Only the first is taken from; when all its slots are taken its
 //! head moves on, by compare-and-swap, and the winner retires the chunk. A hazard pointer keeps a
@@ -14,16 +14,17 @@
 //! # Why `None` means empty
 //!
 //! [`policy`](crate::policy) has the argument, for which each list is one place, and the bag one
-//! pool. Slots are filled in order, and a consumer passes a slot only if it is taken. So the states
-//! of a chunk read, at any instant, *taken* to some slot, perhaps with *full* ones from the first
-//! of them on, and then *empty*; and a reader that comes to an empty slot and has seen none full
-//! has seen a list without tasks, at that instant. It looks for a next chunk last: if all slots are
-//! taken and there is none, the list is empty then. A take of slot k leaves the list without tasks
-//! only if slot k + 1 was not full; **it must be looked at before the take**, as in the paper:
-//! afterwards a task may have come, and nobody would hear that there was none.
+//! pool. Slots are filled in order, and a consumer passes a slot only if it is taken. So at any
+//! instant the states of a chunk are a run of *taken* slots, then slots of which the first is
+//! *full*, then *empty* ones; the last two runs may be absent. A reader that comes to an empty slot
+//! and has seen none full has seen a list without tasks, at that instant. It looks for a next chunk
+//! last: if all slots are taken and there is no next chunk, the list is empty then. A take of slot
+//! k leaves the list without tasks only if slot k + 1 was not full. **Slot k + 1 must be looked at
+//! before the take**, as in the paper: afterwards a task may have come, and the take would not be
+//! announced.
 //!
-//! *Lists that were left* go to the next producers, and are looked at for ever. A producer's list
-//! counts before it puts, so a reader that finds fewer lists in use has seen this one
+//! *Lists without a producer* go to the next producers, and are always searched. A producer's list
+//! counts before its first put, so a reader that finds fewer lists in use has seen this list
 //! without tasks, at that instant.
 
 use core::fmt;
@@ -51,7 +52,7 @@ struct Slot<T, M: Memory> {
 }
 
 struct Chunk<T, M: Memory> {
-    /// Which chunk of its list it is.
+    /// The number of this chunk in its list.
     serial: u64,
     slots: Vec<Slot<T, M>>,
     next: M::Pointer<Chunk<T, M>>,
@@ -73,7 +74,7 @@ impl<T, M: Memory> Chunk<T, M> {
     }
 }
 
-/// A producer's list. It never has fewer than one chunk.
+/// A producer's list. It always has a chunk.
 struct List<T, M: Memory> {
     head: CachePadded<M::Pointer<Chunk<T, M>>>,
     /// The last chunk and how much of it is filled: the producer's, kept here for the next.
@@ -152,8 +153,7 @@ impl<T: Send, M: Memory> ConcBag<T, M> {
         Self::with_retention(chunk_length, Retention::USUAL)
     }
 
-    /// A bag whose threads keep so many chunks before they free some; `None` where there is no
-    /// memory.
+    /// A bag with `retention` for its threads' retired chunks; `None` if there is no memory.
     ///
     /// # Panics
     ///
@@ -282,7 +282,7 @@ impl<T: Send, M: Memory> Produce<T> for BagProducer<T, M> {
             // SAFETY: nobody reads a slot before its state is `FULL`.
             unsafe { place.write(MaybeUninit::new(task)) };
         });
-        // Release pairs with the Acquire of who takes it.
+        // Release pairs with the Acquire of the consumer that takes it.
         slot.state.store(FULL, Ordering::Release);
         self.filled += 1;
         Ok(())
@@ -414,7 +414,7 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
 
     fn consume(&mut self) -> Option<T> {
         let Self { search, core, .. } = self;
-        // At least one, which need not be there.
+        // At least one, even if there is no list yet.
         let lists = core.lists.len().max(1);
         let mut producer = self.number;
         if producer >= lists {
@@ -439,7 +439,7 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
     }
 
     fn is_empty(&mut self, pool: usize) -> bool {
-        // All lists are everybody's: they are looked at as pool 0, once.
+        // All lists belong to all consumers: they are searched once, as pool 0.
         if pool != 0 {
             return true;
         }

@@ -1,11 +1,11 @@
-//! Hazard pointers for the rivals' nodes: one thread looks at a node that another takes away.
+//! Hazard pointers for the nodes of the other pools: one thread reads a node that another removes.
 //!
 //! Source: Michael, *Hazard Pointers: Safe Memory Reclamation for Lock-Free Objects*, IEEE TPDS
-//! 2004. A thread publishes which node it is about to look at, issues a full fence, and looks
-//! whether the node is still where it found it. Whoever has taken a node away issues a full fence
-//! before it looks for hazard pointers on it; so either it sees the pointer, or the other sees that
-//! the node is gone. Each operation of a rival pays for that, as it did in the paper's evaluation.
-//! (SALSA's own hazard pointers are for chunks that are never freed: see `salsa`.)
+//! 2004. A thread publishes which node it is about to read, issues a full fence, and checks that
+//! the node is still where it found it. A thread that has removed a node issues a full fence before
+//! it looks for hazard pointers on it. So either it sees the pointer, or the reader sees that the
+//! node is gone. Each operation of these pools pays for that, as in the paper's evaluation.
+//! (SALSA's own hazard pointers are for chunks, which are not freed: see `salsa`.)
 
 use core::ptr::{self, NonNull};
 
@@ -13,29 +13,28 @@ use poach_memory::{CachePadded, Cell, Freed, Memory, Ordering, Pointer};
 
 use crate::registry::{Entries, MOST};
 
-/// Hazard pointers a thread has.
 const HAZARDS: usize = 2;
 
-/// How many retired nodes a thread keeps before it looks which of them can be freed. Any number is
+/// How many retired nodes a thread keeps before it scans which of them can be freed. Any number is
 /// safe: more cost memory, fewer cost scans.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retention {
     /// For each hazard pointer of all threads.
     pub for_each_hazard: usize,
-    /// Beyond these.
+    /// In addition.
     pub more: usize,
 }
 
 impl Retention {
-    /// What the pools keep if they are not told otherwise: a scan frees at least half of it.
+    /// The default of the pools: a scan frees at least half of the nodes.
     pub const USUAL: Retention = Retention { for_each_hazard: 2, more: 64 };
-    /// None: each retired node is looked for at once.
+    /// No node is kept: each retirement scans at once.
     pub const NONE: Retention = Retention { for_each_hazard: 0, more: 0 };
 }
 
 struct Record<N, M: Memory> {
     hazards: CachePadded<[M::Pointer<N>; HAZARDS]>,
-    /// Nodes taken away and not freed yet. Its holder's.
+    /// Nodes removed and not freed yet; only the entry's holder uses them.
     retired: M::Cell<Vec<*mut N>>,
 }
 
@@ -51,8 +50,7 @@ impl<N, M: Memory> Drop for Record<N, M> {
             // SAFETY: `&mut self`: nobody else uses the cell.
             let retired = unsafe { &mut *retired };
             for node in retired.drain(..) {
-                // SAFETY: it came from a box, was retired once, and no thread is left to look at
-                // it.
+                // SAFETY: it came from a box, was retired once, and no thread is left to read it.
                 drop(unsafe { Box::from_raw(node) });
             }
         });
@@ -70,7 +68,7 @@ impl<N, M: Memory> Domain<N, M> {
         Domain { entries: Entries::new(), retention }
     }
 
-    /// A thread's hazard pointers; `None` where there is no memory. To be given back by `release`.
+    /// A thread's hazard pointers; `None` if there is no memory. `release` gives them back.
     pub(crate) fn claim(&self) -> Option<Hazards<N, M>> {
         let make = |_| {
             Some(Record {
@@ -89,12 +87,12 @@ impl<N, M: Memory> Domain<N, M> {
         self.entries.release(hazards.number);
     }
 
-    /// Frees `node` once nobody looks at it.
+    /// Frees `node` once no thread reads it.
     ///
     /// # Safety
     ///
-    /// `node` came from a box, no new reader can find it, and it is retired once. `hazards` is of
-    /// this domain, and its hazard pointers are not on the node, or it is done with it.
+    /// `node` came from a box, no new reader can find it, and it is retired once. `hazards` belongs
+    /// to this domain, and has no hazard pointer on the node, or its thread is done with the node.
     pub(crate) unsafe fn retire(&self, hazards: &Hazards<N, M>, node: *mut N) {
         hazards.record().retired.with_mut(|retired| {
             // SAFETY: the entry is this thread's, which is in no other call of this.
@@ -122,8 +120,8 @@ impl<N, M: Memory> Domain<N, M> {
         retired.retain(|node| {
             let keep = hazardous.binary_search(node).is_ok();
             if !keep {
-                // SAFETY: it came from a box and was retired once; no reader can find it, and none
-                // of those that had found it before has a hazard pointer on it.
+                // SAFETY: it came from a box and was retired once. No reader can find it, and no
+                // earlier reader has a hazard pointer on it.
                 M::free(unsafe { Freed::new(*node) });
             }
             keep
@@ -148,8 +146,8 @@ impl<N, M: Memory> Hazards<N, M> {
 
     /// Puts hazard pointer `which` on the node that `source` names, and returns it.
     ///
-    /// The node is not freed before the pointer is moved, if whoever takes nodes away takes them
-    /// from `source` first.
+    /// The node is not freed before the pointer is moved, if a thread that removes nodes removes
+    /// them from `source` first.
     pub(crate) fn protect(&self, which: usize, source: &M::Pointer<N>) -> *mut N {
         // Relaxed: only compared.
         let mut node = source.load(Ordering::Relaxed);
@@ -164,9 +162,9 @@ impl<N, M: Memory> Hazards<N, M> {
         }
     }
 
-    /// Puts hazard pointer `which` on `node`; the caller sees to it that it is still there.
+    /// Puts hazard pointer `which` on `node`; the caller checks afterwards that it is still there.
     pub(crate) fn set(&self, which: usize, node: *mut N) {
-        // Release: done with the last one. Pairs with the Acquire in `scan`.
+        // Release: reads of the last node are done. Pairs with the Acquire in `scan`.
         self.record().hazards[which].store(node, Ordering::Release);
         // Pairs with the fence in `scan`.
         M::full();
@@ -323,9 +321,9 @@ mod tests {
             }
         }
 
-        /// A node is taken away, written anew once nobody looks at it, and put back: what an
-        /// allocator does that gives the same place again. Who has seen it before sees what
-        /// is in it now.
+        /// A node is removed, written anew once no thread reads it, and put back, as when an
+        /// allocator returns the same address again. A thread that has seen it before sees its new
+        /// content.
         #[test]
         fn who_finds_a_node_again_finds_what_is_in_it_now() {
             clean_on_both(|threads| {

@@ -1,12 +1,12 @@
-//! WS-MSQ and WS-LIFO: a pool for each consumer, each a queue or stack that anybody may use.
+//! WS-MSQ and WS-LIFO: a pool for each consumer, each a queue or stack for all threads.
 //!
-//! Source: the SALSA paper, section 6.2. What a single-consumer pool needs, a multi-producer,
-//! multi-consumer queue has: `consume` and `steal` are the same operation, on one's own pool or on
-//! another's. [`MsQueue`](crate::baselines::ws_msq) and [`Stack`](crate::baselines::ws_lifo) are
-//! the two; this is what they have in common.
+//! Source: the SALSA paper, section 6.2. A multi-producer, multi-consumer queue can do all that a
+//! single-consumer pool must: `consume` and `steal` are the same operation, on the consumer's own
+//! pool or on another's. [`MsQueue`](crate::baselines::ws_msq) and
+//! [`Stack`](crate::baselines::ws_lifo) are the two queues; this module is their common part.
 //!
-//! *Pools that were left* are robbed by all, and go to the next consumers. A producer looks who is
-//! there once in [`TURN`] puts.
+//! All consumers rob *pools without a consumer*, and new consumers take them over. A producer looks
+//! which consumers there are once in [`TURN`] puts.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -18,14 +18,14 @@ use super::hazard::{Domain, Hazards, Retention};
 use crate::mechanism::{Consume, Mechanism, NoHandle, Produce};
 use crate::registry::{Entries, try_box};
 
-/// The most handles of each kind: as SALSA's consumers.
+/// The most handles of each kind: as many as SALSA has consumers.
 const MOST_HANDLES: usize = 1024;
-/// Puts of a producer between two looks at who is there: as many as into one of SALSA's chunks.
+/// Puts of a producer between two looks at the consumers: as many as one of SALSA's chunks holds.
 const TURN: u32 = 1000;
 
 /// A queue, or something like it, for all threads.
 pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
-    /// What a task is kept in.
+    /// The node that holds a task.
     #[doc(hidden)]
     type Node: Send;
 
@@ -44,8 +44,8 @@ pub trait SharedQueue<T: Send, M: Memory>: Sized + Send + Sync {
     #[allow(private_interfaces)]
     fn push(&self, hazards: &Hazards<Self::Node, M>, node: Box<Self::Node>);
 
-    /// A task. Counts its exchanges, and calls `announce` before it takes what may be the last:
-    /// after it has seen that task, and before the exchange, a Release, that takes it.
+    /// Takes a task. Counts its exchanges. Calls `announce` before it takes a task that may be the
+    /// last: after it has seen that task, and before the exchange, a Release, that takes it.
     #[doc(hidden)]
     #[allow(private_interfaces)]
     fn pop(
@@ -92,7 +92,6 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Core<T, M, Q> {
     }
 }
 
-/// Pools that are shared queues.
 pub struct SharedQueues<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     core: Arc<Core<T, M, Q>>,
 }
@@ -103,8 +102,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> SharedQueues<T, M, Q> {
         Self::with_retention(Retention::USUAL)
     }
 
-    /// Pools whose threads keep so many nodes before they free some; `None` where there is no
-    /// memory.
+    /// Pools with `retention` for their threads' retired nodes; `None` if there is no memory.
     pub fn with_retention(retention: Retention) -> Option<Self> {
         let pools = Entries::new();
         pools.prepare(|_| Self::pool())?;
@@ -185,7 +183,7 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
 /// A producer of [`SharedQueues`].
 pub struct QueueProducer<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     hazards: Hazards<Q::Node, M>,
-    /// Puts that are left before it looks who is there.
+    /// Puts left before the next look at the consumers.
     left: u32,
     number: usize,
     core: Arc<Core<T, M, Q>>,
@@ -202,8 +200,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         self.number
     }
 
-    /// A shared queue is never full, but has no place once in [`TURN`] times, the first of them
-    /// included, so that the policy looks again which is the nearest.
+    /// A shared queue is never full. But its first put and then one in [`TURN`] is refused, so that
+    /// the policy looks again which consumer is nearest.
     fn prepare(&mut self, _pool: usize, grow: bool) -> bool {
         if grow {
             return true;
@@ -228,10 +226,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueProducer<T, M, Q> {
     }
 }
 
-/// A consumer of [`SharedQueues`].
 pub struct QueueConsumer<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     hazards: Hazards<Q::Node, M>,
-    /// Its own pool.
     own: NonNull<Pool<Q, M>>,
     number: usize,
     /// Its `announced` word. Even, as no task ever moves.

@@ -1,8 +1,9 @@
 //! Treiber's stack: WS-LIFO's pool.
 //!
-//! Source: Michael, *Hazard Pointers*, IEEE TPDS 2004, figure 10: the LIFO list of IBM's, made safe
-//! by a hazard pointer on the topmost node. While the pointer is on it the node is not freed, so it
-//! cannot be on top again as another node: the exchange cannot mistake one for the other.
+//! Source: Michael, *Hazard Pointers*, IEEE TPDS 2004, figure 10: IBM's LIFO list, made safe by a
+//! hazard pointer on the topmost node. While the pointer is on it the node is not freed. So its
+//! address cannot be on top again as another node, and the exchange cannot mistake one for the
+//! other.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -51,7 +52,7 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for Stack<T, M> {
         let node = Box::into_raw(node);
         // SAFETY: from a box just now, and nobody else's yet.
         let shared = unsafe { &*node };
-        // Relaxed: not looked at, only put below.
+        // Relaxed: not dereferenced, only stored below.
         let mut top = self.top.load(Ordering::Relaxed);
         loop {
             shared.next.store(top, Ordering::Relaxed);

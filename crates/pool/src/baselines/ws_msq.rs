@@ -2,11 +2,13 @@
 //!
 //! Source: Michael and Scott, *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent
 //! Queue Algorithms*, PODC 1996, with hazard pointers as in Michael's paper of 2004, figure 9. A
-//! linked list behind a dummy: whoever links a node to the last one has put it; whoever moves
-//! `head` to the next node has its task, and the old head is nobody's. The winner reads the task
-//! under a hazard pointer, for the node is the dummy now and may be left behind at any time.
+//! linked list after a dummy node. A thread that links a node to the last one has put it. A thread
+//! that moves `head` to the next node has that node's task, and retires the old head. The winner
+//! reads the task under a hazard pointer, because the node is the dummy now and may be removed at
+//! any time.
 //!
-//! `tail` may be one behind. Nobody moves `head` past it, so a put counts from when `tail` moves.
+//! `tail` may be one behind. No thread moves `head` past it, so a put takes effect when `tail`
+//! moves.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -76,7 +78,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
                 .compare_exchange(null, node, Ordering::Release, Ordering::Relaxed)
                 .is_ok()
             {
-                // Release, as above, for who finds it by `tail`. If it fails another has helped.
+                // Release, as above, for threads that find it by `tail`. If it fails another thread
+                // has helped.
                 let _ =
                     self.tail.compare_exchange(last, node, Ordering::Release, Ordering::Relaxed);
                 hazards.clear();
@@ -97,8 +100,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
             let first = hazards.protect(0, &self.head);
             // SAFETY: `head` is never null, and the hazard pointer keeps its node.
             let next = hazards.protect(1, unsafe { &(*first).next });
-            // The next node may have been left behind too before the pointer was on it; not so if
-            // the head is the same. Acquire: `tail` is read after it.
+            // The next node may have been removed before the pointer was on it, unless the head is
+            // still the same. Acquire: `tail` is read after it.
             if self.head.load(Ordering::Acquire) != first {
                 continue;
             }
@@ -113,8 +116,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
                     self.tail.compare_exchange(first, next, Ordering::AcqRel, Ordering::Relaxed);
                 continue;
             }
-            // Before the exchange: after it another task may come, and nobody would hear that there
-            // was none. Relaxed: one that is seen there is there.
+            // Before the exchange: afterwards another task may come, and the take would not be
+            // announced. Relaxed: a task that is seen there is there.
             if next_node.next.load(Ordering::Relaxed).is_null() {
                 announce();
             }
@@ -123,9 +126,8 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
             {
                 let task = take::<T, M>(next_node);
                 hazards.clear();
-                // SAFETY: from a box in `new` or `push`; the head has left it behind, so nobody
-                // finds it any more, and only the winner of the exchange retires
-                // it.
+                // SAFETY: from a box in `new` or `push`. The head has passed it, so no thread finds
+                // it any more, and only the winner of the exchange retires it.
                 unsafe { domain.retire(hazards, first) };
                 return Some(task);
             }
@@ -148,8 +150,8 @@ fn take<T, M: Memory>(node: &Node<T, M>) -> T {
     node.task.with(|task| {
         // SAFETY: written before the node was published, and never again.
         let task = unsafe { task.read() };
-        // SAFETY: only the winner reads it, and only of nodes that were made with a task: the first
-        // dummy is nobody's `next`.
+        // SAFETY: only the winner reads it, and only from nodes made with a task: the first dummy
+        // is no node's `next`.
         unsafe { task.assume_init() }
     })
 }

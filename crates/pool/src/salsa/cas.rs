@@ -1,14 +1,15 @@
-//! SALSA+CAS: SALSA's chunks, chunk pools and producers, but every task is taken by one
-//! compare-and-swap, by its owner as by a thief.
+//! SALSA+CAS: SALSA's chunks, chunk pools and producers, but owners and thieves take every task by
+//! one compare-and-swap.
 //!
 //! Source: the SALSA paper, section 6.2: "a simplistic SALSA variation, in which every `consume()`
 //! and `steal()` operation tries to take a single task using CAS". It shows what SALSA's fast path
 //! and its stealing of chunks are worth.
 //!
-//! A chunk stays with the consumer it was made for; its `taken` word counts for all. Slot k is for
-//! whoever moves the word from k to k + 1. No two words are in play, so no fence is needed; the
-//! hazard pointer keeps the chunk from being reused between the exchange and the reading of the
-//! slot, and from under a taker whose exchange would otherwise succeed on another life's count.
+//! A chunk stays with its first consumer, and its one `taken` word counts for all. Slot k belongs
+//! to the thread that moves the word from k to k + 1. The protocol has a single word, so it needs
+//! no fence. The hazard pointer keeps the chunk from being reused between the exchange and the
+//! reading of the slot. It also keeps a taker's exchange from succeeding on the count of another
+//! life.
 
 use core::fmt;
 use core::ptr;
@@ -78,7 +79,7 @@ impl<T: Send, M: Memory> Mechanism<T> for SalsaCas<T, M> {
 
 /// A consumer of [`SalsaCas`] pools.
 pub struct SalsaCasConsumer<T: Send, M: Memory> {
-    /// The chunk that hazard pointer [`CURRENT`] is on, this consumer's or a victim's, or null.
+    /// The chunk under hazard pointer [`CURRENT`], this consumer's or a victim's, or null.
     chunk: *const Chunk<T, M>,
     record: RecordPointer<T, M, Full>,
     /// This consumer's `announced` word. Even, as no task ever moves.
@@ -132,7 +133,7 @@ impl<T: Send, M: Memory> SalsaCasConsumer<T, M> {
         // SAFETY: null, or a chunk of the registry that `core` keeps.
         let chunk = unsafe { self.chunk.as_ref() }?;
         // Acquire: `taken` and `filled` are read after it. The chunk is protected and was not
-        // retired when it became so; it may be by now, and then all is taken.
+        // retired when it became so; if it has been retired since, all is taken.
         let term = Term(chunk.term().load(Ordering::Acquire));
         if term.owner() != owner {
             return None;
@@ -147,11 +148,11 @@ impl<T: Send, M: Memory> SalsaCasConsumer<T, M> {
             }
             if taken + 1 == filled {
                 self.announced += 2;
-                // Release: step A of `policy`. Who sees the take sees it, too.
+                // Release: step A of `policy`. A thread that sees the take sees it, too.
                 self.record().announced.store(self.announced, Ordering::Release);
             }
             self.exchanges += 1;
-            // Release carries what was announced to who sees the take; Acquire on failure
+            // Release carries the announcement to a thread that sees the take; Acquire on failure
             // keeps the loads in order.
             match word.compare_exchange(taken, taken + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {

@@ -1,4 +1,5 @@
-//! A chunk: the slots that one producer fills, and the words that say who may empty them.
+//! A chunk: the slots that one producer fills, and the words that say which consumer may empty
+//! them.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -10,12 +11,12 @@ use crate::registry::{each, try_box};
 
 /// The most consumers that a pool has.
 pub(crate) const MOST_CONSUMERS: usize = INLINE + MORE[0] + MORE[1];
-/// Consumers whose `taken` words stand in the chunk; the others' are made when they first come.
+/// Consumers whose `taken` words stand in the chunk; the others' are allocated on first use.
 const INLINE: usize = 7;
 const MORE: [usize; 2] = [57, 960];
 
-/// Who may take from a chunk: the paper's owner word with its tag (section 5.3), and the paper's
-/// node beside it.
+/// A chunk's owner: the paper's owner word with its tag (section 5.3), and the paper's node beside
+/// it.
 ///
 /// | bits | what |
 /// |---|---|
@@ -23,8 +24,8 @@ const MORE: [usize; 2] = [57, 960];
 /// | 12..24 | the consumer whose `taken` word says how much of the chunk is taken |
 /// | 24..64 | tag: grows with every change of owner, so that no value comes twice |
 ///
-/// The tag has 40 bits: it comes round after 10^12 thefts of one chunk, and harms then only a thief
-/// that slept through exactly that many.
+/// The tag has 40 bits: it wraps after 10^12 thefts of one chunk, and then harms only a thief that
+/// slept through exactly that number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Term(pub(super) u64);
 
@@ -37,7 +38,7 @@ impl Term {
         (self.0 & NOBODY) as usize
     }
 
-    /// Whose `taken` word counts.
+    /// The consumer whose `taken` word counts.
     pub(super) fn source(self) -> usize {
         (self.0 >> ID_BITS & NOBODY) as usize
     }
@@ -50,12 +51,12 @@ impl Term {
         (self.0 >> (2 * ID_BITS)).wrapping_add(1)
     }
 
-    /// The next term, `owner`'s, which counts by `source`'s word.
+    /// The next term: `owner`'s, counted by `source`'s word.
     pub(super) fn next(self, owner: usize, source: usize) -> Term {
         Term::of(owner as u64, source as u64, self.next_tag())
     }
 
-    /// The same term, which counts by its owner's word from now on.
+    /// The same term, counted by its owner's word from now on.
     pub(super) fn settled(self) -> Term {
         Term(self.0 & !(NOBODY << ID_BITS) | (self.0 & NOBODY) << ID_BITS)
     }
@@ -70,41 +71,43 @@ impl Term {
     }
 }
 
-/// One line: all that a thief reads before it steals, but for `filled`.
+/// One cache line: all that a thief reads before it steals, except `filled`.
 struct Possession<M: Memory> {
     term: M::Word,
     taken: [M::Word; INLINE],
 }
 
 pub(super) struct Chunk<T, M: Memory> {
-    /// How many slots, from the first, hold a task or held one. Written by the producer alone.
+    /// The number of slots, from the first, that hold or held a task. Written by the producer
+    /// alone.
     filled: CachePadded<M::Word>,
     possession: CachePadded<Possession<M>>,
-    /// A bit for each slot: set by whoever takes it while another may be about to.
+    /// A bit for each slot, set by a consumer that takes it while another may be about to.
     claims: Vec<M::Word>,
     more: [M::Pointer<More<M>>; 2],
-    /// The next chunk in a stack of free ones or in a list of retired ones: its number + 1, or 0.
+    /// The next chunk in a stack of free chunks or in a list of retired ones: its number + 1, or 0.
     pub(super) next: M::Word,
-    /// Which thread began to fill it ([`here`]).
+    /// The thread that began to fill it ([`here`]).
     filler: M::Word,
     /// This chunk's number.
     pub(super) number: usize,
     slots: Box<[Slot<T, M>]>,
 }
 
-/// Words that are made by who needs one of them first, and do not change. A cell, for the models:
-/// who finds them must have heard of their making.
+/// Words allocated lazily by the first user and never replaced. A cell, so that models check that a
+/// reader has acquired their creation.
 type More<M> = <M as Memory>::Cell<Vec<<M as Memory>::Word>>;
 
-/// The words, if they are there.
+/// The words, if they exist.
 ///
 /// # Safety
 ///
-/// `more` is null, or live while the answer is used, and nobody writes the cell; it was acquired.
+/// `more` was loaded by an Acquire. It is null, or live while the result is used, and no thread
+/// writes the cell.
 unsafe fn further<'a, M: Memory + 'a>(more: *const More<M>) -> Option<&'a Vec<M::Word>> {
-    // SAFETY: the caller's promise.
+    // SAFETY: null or live, by the caller's promise.
     let more = unsafe { more.as_ref() }?;
-    // SAFETY: the caller's promise: nobody writes it.
+    // SAFETY: no thread writes the cell, by the caller's promise.
     Some(more.with(|words| unsafe { &*words }))
 }
 
@@ -125,10 +128,10 @@ fn words<W: Word>(length: usize) -> Option<Vec<W>> {
 }
 
 impl<T, M: Memory> Chunk<T, M> {
-    /// A chunk of `length` slots that is nobody's; `None` where there is no memory for it.
+    /// A chunk of `length` slots without an owner; `None` if there is no memory for it.
     pub(super) fn new(number: usize, length: usize) -> Option<Self> {
-        // First, as a length for which there is no memory may have room for all slots of a type
-        // without size.
+        // Claims first: a length with too little memory for claims may still fit slots of a
+        // zero-sized type.
         let claims = words(length.div_ceil(64))?;
         let slots = M::cells(length)?;
         Some(Chunk {
@@ -181,14 +184,15 @@ impl<T, M: Memory> Chunk<T, M> {
         None
     }
 
-    /// `consumer`'s `taken` word, made if need be; `None` where there is no memory for it.
+    /// `consumer`'s `taken` word, created if needed; `None` if there is no memory for it.
     pub(super) fn make_taken(&self, consumer: usize) -> Option<&M::Word> {
         if let Some(word) = self.taken(consumer) {
             return Some(word);
         }
         let which = usize::from(consumer >= INLINE + MORE[0]);
         let made = Box::into_raw(try_box(More::<M>::new(words(MORE[which])?)).ok()?);
-        // Release pairs with the Acquire in `taken`; Relaxed: the other's words are read there.
+        // Release pairs with the Acquire in `taken`. Relaxed on failure: `taken` below reads the
+        // other words.
         if self.more[which]
             .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed)
             .is_err()
@@ -199,20 +203,19 @@ impl<T, M: Memory> Chunk<T, M> {
         self.taken(consumer)
     }
 
-    /// How much of the chunk is taken in `term`: the paper's `idx` + 1 of the referring node.
+    /// How much of the chunk is taken in `term`: the paper's `idx` + 1 of the node.
     pub(super) fn taken_in(&self, term: Term) -> Option<u64> {
-        // Acquire pairs with the Release of every store of a `taken` word: who sees a slot taken
-        // sees what the taker announced before, which `check_empty` counts on.
+        // Acquire pairs with the Release of every store of a `taken` word: a thread that sees a
+        // slot taken sees what the taker announced before, which `check_empty` relies on.
         Some(self.taken(term.source())?.load(Ordering::Acquire))
     }
 
-    /// Whether the chunk is `consumer`'s.
     pub(super) fn is_owned_by(&self, consumer: usize) -> bool {
         Term(self.term().load(Ordering::Acquire)).owner() == consumer
     }
 
-    /// The number of tasks there for the taking, if the chunk is `consumer`'s: a hint, or a part of
-    /// the argument of `check_empty`.
+    /// The number of tasks left, if the chunk is `consumer`'s: a hint, or a part of the argument of
+    /// `check_empty`.
     pub(super) fn held_for(&self, consumer: usize) -> u64 {
         // Acquire: `taken` is read after it, in this term or a later one.
         let term = Term(self.term().load(Ordering::Acquire));
@@ -224,24 +227,23 @@ impl<T, M: Memory> Chunk<T, M> {
         self.filled().load(Ordering::Acquire).saturating_sub(taken)
     }
 
-    /// Takes slot `slot`, which another may be about to take too: lines 95 and 134. Whoever gets
-    /// `true` has the task.
+    /// Takes slot `slot`, which another consumer may be about to take too: lines 95 and 134. The
+    /// caller that gets `true` has the task.
     pub(super) fn claim(&self, slot: u64) -> bool {
         let bit = 1 << (slot % 64);
-        // Relaxed: one atomic word decides which of two has the task; that the task is there to be
-        // read follows from the winner's own Acquire of `filled`.
+        // Relaxed: one atomic word decides which of two has the task. The winner's own Acquire of
+        // `filled` makes the task readable.
         self.claims[(slot / 64) as usize].fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
-    /// Notes that this thread begins to fill the chunk.
     pub(super) fn filled_here(&self) {
         // Relaxed: a hint; and published with the term.
         self.filler.store(here(), Ordering::Relaxed);
     }
 
-    /// Makes a chunk that nobody can reach any more ready to be filled again.
+    /// Makes an unreachable chunk ready to be filled again.
     pub(super) fn reset(&self) {
-        // Relaxed: a hint. If the tasks came from another thread, so will the next: see `evict`.
+        // Relaxed: a hint. If another thread put the tasks, it will put the next, too: see `evict`.
         if self.filler.load(Ordering::Relaxed) != here() {
             M::evict(&self.slots);
         }
@@ -274,7 +276,7 @@ impl<T, M: Memory> Drop for Chunk<T, M> {
                 drop(unsafe { Box::from_raw(more) });
             }
         }
-        // Last, as what a task drops may panic.
+        // Last: the drop of a task may panic.
         each(|| {
             let Some(slot) = left.next() else { return false };
             self.slots[slot as usize].with_mut(|task| {
@@ -289,15 +291,14 @@ impl<T, M: Memory> Drop for Chunk<T, M> {
     }
 }
 
-/// Which thread this is: a number that no other has while it lives.
+/// A number for this thread; no other living thread has it.
 fn here() -> u64 {
     thread_local! { static HERE: u8 = const { 0 } }
     HERE.with(|here| ptr::from_ref(here).addr() as u64)
 }
 
-/// The task in a slot that is the caller's alone to take. To be read before anything else is done
-/// with the consumer: a checker sees the reading as one with this, and the chunk is protected so
-/// long.
+/// The task in a slot that only the caller may take. Read it before the consumer is used otherwise:
+/// a checker sees both as one step, and the chunk is protected until then.
 #[inline(always)]
 pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<T> {
     // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
@@ -305,26 +306,26 @@ pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<
     // SAFETY: the chunk lives in the pool's registry.
     let slot = unsafe { &*slot };
     let task = slot.with(|task| task.cast::<T>().cast_mut());
-    // SAFETY: the producer's write happened before the `filled` that the caller read; nobody writes
-    // the slot before the chunk is reset, which the caller's hazard pointer prevents; and no
-    // other consumer reads it: points 1 to 3 of the module comment.
+    // SAFETY: the producer's write happened before the `filled` that the caller read. The caller's
+    // hazard pointer prevents a reset of the chunk, so no thread writes the slot. No other consumer
+    // reads it: points 1 to 3 of the module comment.
     unsafe { Found::at(task) }
 }
 
-/// As [`found`], moved to `place`: for who lets go of the chunk next.
+/// As [`found`], moved to `place`: for a caller that is about to release the chunk.
 #[inline(always)]
 pub(super) fn moved<T, M: Memory>(
     slots: *const Slot<T, M>,
     slot: u64,
     place: &mut MaybeUninit<T>,
 ) -> Found<T> {
-    // SAFETY: as in `found`: it is within the chunk.
+    // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.
     let slot = unsafe { slots.add(slot as usize) };
     // SAFETY: the chunk lives in the pool's registry.
     let slot = unsafe { &*slot };
     slot.with(|task| {
-        // SAFETY: as in `found`: the task is there, and the caller's; `place` is another place,
-        // lent exclusively.
+        // SAFETY: the task is initialised and the caller's, by points 1 to 3 of the module comment;
+        // `place` is another place, borrowed exclusively.
         unsafe { ptr::from_mut(place).copy_from_nonoverlapping(task, 1) };
     });
     // SAFETY: it was moved there just now.

@@ -1,14 +1,14 @@
 //! The paper's chunk pools (section 5.4): free chunks, one stack for each consumer, which alone
 //! pushes.
 //!
-//! A consumer that took the last task of a chunk *retires* it: ends its term, waits until nobody is
-//! at it, and pushes it on its own stack. Any producer may pop.
+//! A consumer that took the last task of a chunk *retires* it: it ends the chunk's term, waits
+//! until no hazard pointer is on the chunk, and pushes it on its own stack. Any producer may pop.
 //!
 //! # Why no chunk is popped twice
 //!
-//! A stack's danger is that a popper reads the topmost chunk and the one below it, stops, and goes
-//! on when the same chunk is topmost again but the one below is another: its exchange would succeed
-//! and put a chunk that is in use on the stack. Here it cannot be topmost *again*:
+//! The usual danger of a stack: a popper reads the topmost chunk and the next one, and stops. Later
+//! the same chunk is topmost again, above another chunk. The popper's exchange then succeeds and
+//! puts a chunk that is in use on the stack. Here the chunk cannot be topmost *again*:
 //!
 //! | | a popper | | who retires the chunk |
 //! |---|---|---|---|
@@ -18,16 +18,15 @@
 //! | a4 | reads that it is still the topmost | b4 | if there are none, pushes it |
 //! | a5 | reads the one below, and exchanges | | |
 //!
-//! A chunk that a4 saw was on the stack then, so that it was popped, and began its next life, after
-//! a4. The retirement at the end of that life comes after the fence a3, so b3 sees the hazard
-//! pointer, and the chunk is not pushed before the pointer has moved. So where the exchange finds
-//! it topmost it has been on the stack since a4, and the one below it is the one that it was pushed
-//! upon. No tag is needed that could come round. **Without the hazard pointer** a chunk that is in
-//! use is begun a second time, and its tasks are lost: a model finds it (`salsa-pops-unprotected`
-//! among the mutants).
+//! A chunk that a4 saw was on the stack then. So if it is popped, its next life begins after a4.
+//! The retirement at the end of that life comes after the fence a3, so b3 sees the hazard pointer,
+//! and the chunk is not pushed before the pointer has moved. So if the exchange finds it topmost,
+//! it has been on the stack since a4, and the chunk below it is still the same. No tag that could
+//! wrap is needed. **Without the hazard pointer** a chunk in use is begun a second time, and its
+//! tasks are lost: a model finds it (`salsa-pops-unprotected` among the mutants).
 //!
-//! Lock-free: a popper goes round again only if another has popped or a chunk was pushed. The fence
-//! is paid once a chunk.
+//! Lock-free: a popper retries only if another has popped or a chunk was pushed. It pays one fence
+//! per chunk.
 
 use core::ptr;
 
@@ -37,7 +36,7 @@ use super::chunk::{Chunk, Term};
 use super::core::{ConsumerRecord, Core, ProducerRecord, is_protected};
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
-    /// A free chunk of `record`'s, or none. `popper` is the producer's that calls this.
+    /// A free chunk of `record`'s, if there is one. `popper` is the record of the calling producer.
     pub(super) fn pop_free(
         &self,
         record: &ConsumerRecord<T, M, F>,
@@ -77,7 +76,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         popped
     }
 
-    /// b4. Only `record`'s consumer may call this, with a chunk that is nobody's.
+    /// b4. Only `record`'s consumer may call this, with a chunk without an owner.
     fn push_free(record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
         let mut head = record.free.load(Ordering::Relaxed);
         loop {
@@ -91,14 +90,14 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         }
     }
 
-    /// Takes a chunk whose last task the caller took out of use (line 101): to `record`'s chunk
-    /// pool, once no hazard pointer is on it. Only `record`'s consumer may call this, and once for
-    /// each life of a chunk; it must have no hazard pointer on it itself.
+    /// Retires a chunk whose last task the caller took (line 101): moves it to `record`'s chunk
+    /// pool once no hazard pointer is on it. Only `record`'s consumer may call this, once for each
+    /// life of a chunk; it must have no hazard pointer on it itself.
     #[cold]
     pub(super) fn retire(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
         let mut term = Term(chunk.term().load(Ordering::Relaxed));
-        // A thief may still win the chunk, and then finds it exhausted; at most one each.
-        // Release: who sees the end of the term sees what was announced before the last take. The
+        // A thief may still win the chunk, and then finds it exhausted; at most once each. Release:
+        // a thread that sees the end of the term sees what was announced before the last take. The
         // fence below orders the end before the scan.
         while let Err(now) = chunk.term().compare_exchange(
             term.0,
@@ -112,7 +111,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         chunk.next.store(record.retired.load(Ordering::Relaxed), Ordering::Relaxed);
         record.retired.store(chunk.number as u64 + 1, Ordering::Relaxed);
         // b2. Pairs with the fence in `protect`: a consumer whose hazard pointer the scan does not
-        // see will see that the term has ended. And with a3.
+        // see will see that the term has ended. Also pairs with a3.
         M::full();
         let mut next = record.retired.swap(0, Ordering::Relaxed);
         while let Some(chunk) = (next as usize).checked_sub(1).and_then(|n| self.chunks.get(n)) {
@@ -127,7 +126,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         }
     }
 
-    /// b3. Whether anybody's hazard pointer is on a chunk whose term has ended.
+    /// b3. Whether a hazard pointer is on a chunk whose term has ended.
     fn is_used(&self, chunk: &Chunk<T, M>) -> bool {
         self.consumers.iter().any(|other| is_protected(other, chunk))
             // Acquire pairs with the Release in `pop_free`.
@@ -158,8 +157,8 @@ mod models {
     }
 
     /// A producer has read that a chunk is the topmost free one. In another life of the chunk all
-    /// is taken from it, and it comes back. Only then is the producer's hazard pointer on it.
-    /// Who sees that the producer has begun it sees that nothing is taken from it.
+    /// is taken from it, and it comes back. Only then is the producer's hazard pointer on it. A
+    /// thread that sees that the producer has begun it sees that nothing is taken from it.
     #[test]
     fn who_sees_that_a_chunks_next_life_has_begun_sees_the_chunk_reset() {
         let model = |threads: &mut Threads| {
@@ -188,7 +187,7 @@ mod models {
             let looks = Arc::clone(&pools);
             threads.spawn("looker", move || {
                 let (chunk, taken) = chunk(&looks);
-                // Acquire, as in who comes to a chunk. Relaxed: known by the term.
+                // Acquire, as in each user of a chunk. Relaxed: known by the term.
                 if chunk.term().load(Ordering::Acquire) == third.0
                     && taken.load(Ordering::Relaxed) != 0
                 {

@@ -17,12 +17,11 @@ use crate::registry::{Entries, MOST, Registry, try_box};
 /// The most producers that a pool has.
 pub(crate) const MOST_PRODUCERS: usize = 4096;
 
-/// How long the hazard pointers are that a consumer has: the chunk it works on, and the chunk that
-/// it is about to steal.
+/// Indices of a consumer's hazard pointers: the chunk it works on, and the chunk that it is about
+/// to steal.
 pub(super) const CURRENT: usize = 0;
 pub(super) const TARGET: usize = 1;
 
-/// A consumer's record in the registry of its pool.
 pub(super) type RecordPointer<T, M, F> = NonNull<ConsumerRecord<T, M, F>>;
 
 /// A consumer's entry: the paper's `SALSA per consumer data structure` (lines 44-48).
@@ -38,7 +37,7 @@ pub(super) struct ConsumerRecord<T, M: Memory, F> {
     pub(super) held: Held<T, M>,
     /// `chunkPool`: a stack of free chunks. Number + 1 of the topmost, or 0.
     pub(super) free: CachePadded<M::Word>,
-    /// Chunks that were exhausted while somebody's hazard pointer was on them. The consumer's own.
+    /// Chunks that were exhausted while a hazard pointer was on them. The consumer's own.
     pub(super) retired: M::Word,
 }
 
@@ -68,12 +67,12 @@ impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
         })
     }
 
-    /// Every chunk that `self`'s consumer owns throughout the call, and perhaps others.
+    /// Every chunk that this consumer owns throughout the call, and perhaps others.
     pub(super) fn chunks(&self) -> impl Iterator<Item = &Chunk<T, M>> {
         self.fifos().flat_map(Fifo::iter).chain(self.held.iter())
     }
 
-    /// `producer`'s list to this consumer, made if need be. Only the producer may call this.
+    /// `producer`'s list to this consumer, created if needed. Only the producer may call this.
     fn fifo_for(&self, producer: usize) -> Option<&Fifo<T, M>> {
         if let Some(fifo) = self.fifos().find(|fifo| fifo.producer == producer) {
             return Some(fifo);
@@ -105,13 +104,13 @@ impl<T, M: Memory, F> Drop for ConsumerRecord<T, M, F> {
     }
 }
 
-/// A producer's entry: what it leaves to the next that holds it.
+/// A producer's entry: what it leaves to its next holder.
 pub(super) struct ProducerRecord<T, M: Memory> {
-    /// The chunk that it had begun (line 51), or null. How far it got, the chunk knows.
+    /// The chunk that it had begun (line 51), or null. The chunk knows how much of it is filled.
     chunk: M::Pointer<Chunk<T, M>>,
-    /// A chunk that is nobody's, had when there was no memory for what else it needs; or null.
+    /// A chunk without an owner, kept after memory ran out for what else it needed; or null.
     spare: M::Pointer<Chunk<T, M>>,
-    /// Its hazard pointer, on the chunk that it is about to pop from a chunk pool.
+    /// The hazard pointer on the chunk that it is about to pop from a chunk pool.
     pub(super) popping: CachePadded<M::Pointer<Chunk<T, M>>>,
 }
 
@@ -141,11 +140,10 @@ pub(super) struct Core<T, M: Memory, F> {
     pub(super) consumers: Entries<ConsumerRecord<T, M, F>, M>,
     pub(super) producers: Entries<ProducerRecord<T, M>, M>,
     pub(super) chunks: Registry<Chunk<T, M>, M>,
-    /// How many pools there are that may hold tasks.
+    /// The number of pools that may hold tasks.
     pub(super) extent: Extent<M>,
     chunk_length: usize,
     chunk_limit: usize,
-    /// Makes the policy of a consumer's entry.
     fences: Fences<F>,
 }
 
@@ -159,7 +157,6 @@ impl<T, M: Memory, F> fmt::Debug for Core<T, M, F> {
 }
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
-    /// `None` where there is no memory.
     pub(super) fn new(chunk_length: usize, fences: Fences<F>) -> Option<Self> {
         let core = Core {
             consumers: Entries::new(),
@@ -200,7 +197,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
                 NoHandle::OutOfMemory
             });
         };
-        // Relaxed: the entry's Acquire has made the last one's stores visible.
+        // Relaxed: the Acquire of the entry has made the last holder's stores visible.
         let chunk = record.chunk.load(Ordering::Relaxed);
         let mut producer = ProducerEnd::new(number, Arc::clone(self));
         // SAFETY: null, or a chunk of the registry, which outlives the handle's `Arc`.
@@ -216,7 +213,6 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         self.consumers.changes().wrapping_add(self.extent.version())
     }
 
-    /// Closes pools that nobody uses.
     #[cold]
     pub(super) fn close_unused(&self) {
         self.extent.close_unused(|pool| {
@@ -232,7 +228,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         let record = self.consumers.get(pool);
         let empty = record.is_none_or(|one| one.chunks().all(|chunk| chunk.held_for(pool) == 0));
         if empty && pool > 0 && pool + 1 == self.extent.count() && !self.consumers.is_held(pool) {
-            // What its consumer left there has been taken by others.
+            // Other consumers have taken what this pool's consumer left there.
             self.close_unused();
         }
         empty
@@ -250,29 +246,28 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     }
 }
 
-/// Sets hazard pointer `which`. From here on a chunk whose term is found not to have ended is not
-/// reset before the hazard pointer is moved away.
+/// Sets hazard pointer `which`. If the caller then finds that the chunk's term has not ended, the
+/// chunk is not reset before the pointer is moved away.
 pub(super) fn protect<T, M: Memory, F>(
     record: &ConsumerRecord<T, M, F>,
     which: usize,
     chunk: &Chunk<T, M>,
 ) {
-    // Release: all that was done under the pointer's last value is done. Pairs with the Acquire in
+    // Release: all reads under the pointer's last value are done. Pairs with the Acquire in
     // `is_protected`.
     record.hazards[which].store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
     // Pairs with the fence in `retire`, and with that of a thief.
     M::full();
 }
 
-/// Moves hazard pointer `which` away.
 pub(super) fn unprotect<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, which: usize) {
     // Release, as in `protect`: the reading of a task ends before the slot can be written again.
     record.hazards[which].store(ptr::null_mut(), Ordering::Release);
 }
 
-/// Whether a hazard pointer of `record`'s is on the chunk. Behind a full fence that comes after the
-/// end of a term: if not, its consumer has done all it will do there in that term, and the caller
-/// sees it.
+/// Whether a hazard pointer of `record` is on the chunk. The caller calls it after a full fence
+/// that follows the end of a term. If the result is false, the consumer has done all it will do
+/// there in that term, and the caller sees it.
 pub(super) fn is_protected<T, M: Memory, F>(
     record: &ConsumerRecord<T, M, F>,
     chunk: &Chunk<T, M>,
@@ -284,13 +279,13 @@ pub(super) fn is_protected<T, M: Memory, F>(
         .any(|&which| ptr::eq(record.hazards[which].load(Ordering::Acquire), chunk))
 }
 
-/// A producer of chunks: lines 49-73. Wait-free but for memory allocation and, once a chunk, the
+/// A producer of chunks: lines 49-73. Wait-free except for memory allocation and, once a chunk, the
 /// chunk pool's compare-and-swap.
 pub struct ProducerEnd<T: Send, M: Memory, F: Send + Sync> {
-    /// Slots of the chunk that was begun.
+    /// Slots of the current chunk.
     slots: *const Slot<T, M>,
     filled: *const M::Word,
-    /// The next slot to fill (`prodIdx`), and how many there are; both 0 if no chunk was begun.
+    /// The next slot to fill (`prodIdx`), and the number of slots; both 0 without a current chunk.
     next: u64,
     length: u64,
     chunk: *const Chunk<T, M>,
@@ -307,8 +302,9 @@ impl<T: Send, M: Memory, F: Send + Sync> fmt::Debug for ProducerEnd<T, M, F> {
     }
 }
 
-/// A place for a producer's next task, and what is published once the task is there. Read before
-/// that is written, as a compiler does not know that the task is not written over the producer.
+/// A place for a producer's next task, and what is published once the task is there. All fields are
+/// read before the task is written, because the compiler does not know that the task does not
+/// overlap the producer.
 pub(crate) struct Place<T, M: Memory> {
     pub(crate) slot: *mut T,
     filled: *const M::Word,
@@ -329,14 +325,14 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         }
     }
 
-    /// Whether there is a place in the chunk that was begun.
+    /// Whether the current chunk has a free slot.
     #[inline(always)]
     pub(crate) fn has_place(&self) -> bool {
         self.next != self.length
     }
 
-    /// Line 58: where the next task goes. For a producer that has [prepared](Produce::prepare) a
-    /// place.
+    /// Line 58: the place of the next task. Only after a successful
+    /// [preparation](Produce::prepare).
     #[inline(always)]
     pub(crate) fn place(&self) -> Place<T, M> {
         let ProducerEnd { slots, filled, next, length, .. } = *self;
@@ -345,24 +341,25 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         let slot = unsafe { slots.add(next as usize) };
         // SAFETY: the chunk lives in the registry that `core` keeps.
         let slot = unsafe { &*slot };
-        // Written behind the closure, so that a large task need not be moved into it; a checker
-        // sees the two as one, as nothing that it sees stands between.
+        // Written outside the closure, so that a large task is not moved into it. A checker sees
+        // the two as one step.
         let slot = slot.with_mut(<*mut MaybeUninit<T>>::cast);
         Place { slot, filled, next: next + 1, length }
     }
 
-    /// Publishes what was written to `place`.
+    /// Publishes the task in `place`.
     ///
     /// # Safety
     ///
-    /// It is this producer's [place](ProducerEnd::place), behind a [preparation](Produce::prepare)
-    /// that succeeded; a task was written there, and nothing done with this producer since.
+    /// `place` is this producer's [place](ProducerEnd::place) after a
+    /// [preparation](Produce::prepare) that succeeded. A task was written there, and this producer
+    /// was not used since.
     #[inline(always)]
     pub(crate) unsafe fn publish(&mut self, place: &Place<T, M>) {
         self.next = place.next;
-        // SAFETY: as for `slots`.
+        // SAFETY: the word is the current chunk's, which lives in the registry that `core` keeps.
         let filled = unsafe { &*place.filled };
-        // Release: who sees the count sees the tasks below it.
+        // Release: a thread that sees the count sees the tasks below it.
         filled.store(place.next, Ordering::Release);
         if place.next == place.length {
             // Lines 59-60: the chunk is full, and from here on not this producer's.
@@ -375,13 +372,12 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
     fn begin(&mut self, chunk: &Chunk<T, M>) {
         self.slots = chunk.slots();
         self.filled = chunk.filled();
-        // Relaxed: the producer's own word.
         self.next = chunk.filled().load(Ordering::Relaxed);
         self.length = chunk.length();
         self.chunk = chunk;
     }
 
-    /// Lines 64-73. `false`: no free chunk, or with `force` no memory.
+    /// Lines 64-73. `false` if there is no free chunk, or with `force` no memory.
     #[cold]
     fn get_chunk(&mut self, pool: usize, force: bool) -> bool {
         self.try_get_chunk(pool, force).is_some()
@@ -407,10 +403,10 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         let old = Term(chunk.term().load(Ordering::Relaxed));
         let term = old.next(pool, pool);
         chunk.filled_here();
-        // Release: who sees the new term sees the chunk reset.
+        // Release: a thread that sees the new term sees the chunk reset.
         chunk.term().store(term.0, Ordering::Release);
         fifo.append(chunk, term);
-        // Before there is a task in it.
+        // Before the first task is put into it.
         core.extent.open(pool);
         self.begin(chunk);
         Some(())
@@ -418,7 +414,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
 }
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
-    /// A free chunk that a consumer who left has left behind.
+    /// A free chunk of a pool without a consumer.
     fn left_over(&self, popper: &ProducerRecord<T, M>) -> Option<&Chunk<T, M>> {
         (0..self.consumers.len())
             .filter(|&pool| !self.consumers.is_held(pool))
@@ -448,10 +444,10 @@ impl<T: Send, M: Memory, F: Send + Sync> Produce<T> for ProducerEnd<T, M, F> {
             return Err(task);
         }
         let place = self.place();
-        // SAFETY: there is a place. Nobody reads a slot before `filled` is past it, and its last
-        // life's reader was done before the chunk was reset.
+        // SAFETY: the place is this producer's. No consumer reads a slot before `filled` is past
+        // it, and the reader of its last life was done before the chunk was reset.
         unsafe { place.slot.write(task) };
-        // SAFETY: this producer's, and it was written just now.
+        // SAFETY: `place` is this producer's, and the task was written just now.
         unsafe { self.publish(&place) };
         Ok(())
     }

@@ -1,32 +1,31 @@
-//! How many pools anybody need look at: up to the last that is in use.
+//! The extent: how many pools, counted from 0, a search must look at.
 //!
-//! Pools are numbered, and a consumer that comes takes the first that is free. When those with the
-//! greatest numbers have been left, and hold no task, they are *closed*, so that an empty `get`
-//! does not look at as many pools as there ever were. A pool that was left in the middle is looked
-//! at until those behind it are left as well. A pool is in use while a consumer has it, or a chunk
-//! in its lists is its own. A consumer opens its pool when it claims it, a producer when it has
-//! named a chunk; a pool is closed by a consumer that goes, or that finds the last pool left and
-//! empty.
+//! A new consumer takes the free pool with the lowest number. Pools with the greatest numbers are
+//! *closed* once they have no consumer and hold no task, so that an empty `get` does not look at
+//! every pool that was ever used. A pool in the middle without a consumer stays open until those
+//! behind it are closed. A pool is in use while a consumer holds it, or while a chunk in its lists
+//! is its own. A consumer opens its pool when it claims it, a producer when it has named a chunk. A
+//! pool is closed by a consumer that leaves, or by a consumer that finds the last pool empty and
+//! without a holder.
 //!
 //! # Why no task is behind the extent
 //!
-//! The extent is one word: how many pools are open, whether the last of them is just being closed,
-//! and a version that every change makes another.
+//! The extent is one word: the number of open pools, whether the last of them is just being closed,
+//! and a version that every change increments.
 //!
-//! | | who uses pool p | | who closes it, the last |
+//! | | a user of pool p | | a thread that closes it, the last |
 //! |---|---|---|---|
 //! | u1 | begins to use it | x1 | marks it as being closed, by compare-and-swap |
 //! | u2 | a full fence | x2 | a full fence |
 //! | u3 | reads the extent; opens p if it is closed or being closed, by compare-and-swap | x3 | looks whether p is in use |
 //! | u4 | goes on | x4 | if not, closes it, by compare-and-swap from what x1 wrote |
 //!
-//! Either u3 reads what x1 wrote or something later, and opens the pool, which makes x4 fail, or
-//! does so after x4; or x3 sees what u1 did, by the fences, and does not close it. In both cases
-//! the pool is open at u4. So one that is in use, and whose user has come to u4, is open; and u4 is
-//! before the first task is put.
+//! Suppose that u3 reads what x1 wrote or something later. Then it opens the pool, before x4, which
+//! then fails, or after x4. Otherwise x3 sees what u1 did, by the fences, and does not close it. In
+//! every case the pool is open at u4, and u4 is before the first task is put.
 //!
-//! A consumer that looks whether all pools are empty compares [`Mechanism::changes`], of which the
-//! version is a part, before and after.
+//! A consumer that looks whether all pools are empty compares [`Mechanism::changes`] before and
+//! after; the version is a part of it.
 //!
 //! [`Mechanism::changes`]: crate::mechanism::Mechanism::changes
 
@@ -34,18 +33,16 @@ use core::marker::PhantomData;
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
-/// Bits of twice the number of open pools, less one while the last is being closed: pool p is
-/// open if they are at least 2 p + 2.
+/// Bits that hold twice the number of open pools, less one while the last is being closed: pool p
+/// is open if they are at least 2 p + 2.
 const OPEN: u64 = (1 << 13) - 1;
-/// Above them the version: 2^51 of them do not come round.
+/// The version stands above them; its 51 bits do not wrap.
 const VERSION: u64 = 1 << 13;
 
-/// The word after `now`.
 fn changed(now: u64, open: u64) -> u64 {
     (now & !OPEN).wrapping_add(VERSION) | open
 }
 
-/// How many pools there are that may hold tasks.
 pub(crate) struct Extent<M: Memory> {
     word: CachePadded<M::Word>,
     memory: PhantomData<M>,
@@ -58,20 +55,20 @@ impl<M: Memory> Extent<M> {
         Extent { word: CachePadded::new(M::Word::new(2)), memory: PhantomData }
     }
 
-    /// How many pools there are, from number 0 on: no other holds a task.
+    /// The number of pools, counted from 0, that may hold tasks.
     pub(crate) fn count(&self) -> usize {
-        // Acquire: who sees a pool open, or closed, sees why.
+        // Acquire: a thread that sees a pool open, or closed, sees why.
         (self.word.load(Ordering::Acquire) & OPEN).div_ceil(2) as usize
     }
 
-    /// A number that never falls, and is another when the count has changed.
+    /// A number that never falls and that every change of the count increments.
     pub(crate) fn version(&self) -> u64 {
         // Acquire, as in `count`.
         self.word.load(Ordering::Acquire) / VERSION
     }
 
-    /// u2, u3. Sees to it that `pool`, which the caller has begun to use, is looked at. Lock-free;
-    /// two loads where it is open.
+    /// u2, u3. Opens `pool`, which the caller has begun to use. Lock-free; two loads if it is open
+    /// already.
     #[inline(always)]
     pub(crate) fn open(&self, pool: usize) {
         M::full();
@@ -95,8 +92,8 @@ impl<M: Memory> Extent<M> {
         }
     }
 
-    /// Closes pools that are not in use, from the last on, but never the first. Lock-free; gives
-    /// up where another changes the extent.
+    /// Closes pools that are not in use, from the last on, but never the first. Lock-free; gives up
+    /// if another thread changes the extent.
     #[cold]
     pub(crate) fn close_unused(&self, is_in_use: impl Fn(usize) -> bool) {
         loop {
@@ -123,7 +120,7 @@ impl<M: Memory> Extent<M> {
     }
 
     fn try_change(&self, from: u64, to: u64) -> Result<u64, u64> {
-        // AcqRel: releases what was seen of the pool; acquires who opened it.
+        // AcqRel: releases what was seen of the pool; acquires what its opener did.
         self.word.compare_exchange(from, to, Ordering::AcqRel, Ordering::Relaxed)
     }
 }
@@ -156,7 +153,7 @@ mod tests {
         extent.open(2);
         let looks = core::cell::Cell::new(0);
         extent.close_unused(|place| {
-            // The second look is behind the mark: somebody comes after it has found nothing.
+            // The second look comes after the mark, and the pool is used after it.
             looks.set(looks.get() + 1);
             if looks.get() == 2 {
                 extent.open(place);
@@ -191,11 +188,11 @@ mod tests {
         type Flag = <Simulated as Memory>::Word;
 
         fn set(flag: &Flag) -> bool {
-            // Relaxed: what must be known by other means.
+            // Relaxed: the flag must be known by other means.
             flag.load(Ordering::Relaxed) != 0
         }
 
-        /// Place 1 is open, and somebody begins to use it while another closes what nobody uses.
+        /// Place 1 is open. A thread begins to use it while another closes unused places.
         fn use_against_close(threads: &mut Threads) {
             let extent = Arc::new(Extent::<Simulated>::new());
             let used = Arc::new(Flag::new(0));
@@ -218,7 +215,7 @@ mod tests {
             clean(use_against_close);
         }
 
-        /// What must be so of who finds a place open that was not.
+        /// Property of a thread that finds place 1 open.
         fn who_sees_it_open(looks: fn(&Extent<Simulated>) -> bool) {
             clean(|threads| {
                 let extent = Arc::new(Extent::new());
@@ -244,8 +241,8 @@ mod tests {
             who_sees_it_open(|extent| extent.version() == 1);
         }
 
-        /// Somebody uses place 1, says so, and goes elsewhere. Who has heard of the use, and sees
-        /// the place closed, sees where to.
+        /// A thread uses place 1, says so, and moves elsewhere. A thread that has heard of the use,
+        /// and sees the place closed, sees the new place.
         #[test]
         fn who_sees_a_place_closed_sees_why() {
             clean(|threads| {
@@ -277,8 +274,8 @@ mod tests {
             });
         }
 
-        /// A handle comes to place 1, leaves something there and goes, while another closes what
-        /// nobody has and nothing is in.
+        /// A handle comes to place 1, leaves something there and goes, while another thread closes
+        /// places that are free and empty.
         #[test]
         fn a_place_in_which_something_was_left_is_open() {
             clean(|threads| {

@@ -1,11 +1,11 @@
-//! A task that was taken, where it lies: it goes from there to who asked for it, and is not passed
-//! from function to function, as a large one would be copied for each.
+//! A task that was taken, still in its slot. The final caller reads it: a large task would be
+//! copied for each function that passes it on.
 
 use core::hint::assert_unchecked;
 use core::mem;
 use core::ptr::NonNull;
 
-/// A task that is the caller's. Dropped, as by a panic, it drops the task.
+/// A task that is the caller's. If this value is dropped, as by a panic, the task is dropped.
 #[must_use]
 pub(crate) struct Found<T>(NonNull<T>);
 
@@ -14,23 +14,23 @@ impl<T> Found<T> {
     ///
     /// # Safety
     ///
-    /// There is a task, it is the caller's, `place` may be written through, and until this is read
-    /// or dropped nobody moves or writes to the place, or takes a reference to it.
+    /// There is a task, it is the caller's, and `place` may be written through. Until this value is
+    /// read or dropped, no other code moves or writes the place or takes a reference to it.
     #[inline(always)]
     pub(crate) unsafe fn at(place: *mut T) -> Self {
-        // Or the compiler asks, of each task, whether there is one.
-        // SAFETY: a place in which there is a task is not null.
+        // Without this the compiler tests each task for null. SAFETY: a place with a task is not
+        // null.
         unsafe { assert_unchecked(!place.is_null()) };
-        // SAFETY: as just now: it is not null.
+        // SAFETY: `place` is not null, as asserted above.
         Found(unsafe { NonNull::new_unchecked(place) })
     }
 
-    /// The task. For who has promised that it lies there still.
+    /// The task. The promise of `at` must still hold.
     #[inline(always)]
     pub(crate) fn read(self) -> T {
         let place = self.0;
         mem::forget(self);
-        // SAFETY: the promise of `at`; it is read once, as `self` is gone.
+        // SAFETY: `at` promised a task there; it is read once, as `self` is forgotten.
         unsafe { place.read() }
     }
 }
@@ -38,7 +38,7 @@ impl<T> Found<T> {
 impl<T> Drop for Found<T> {
     #[cold]
     fn drop(&mut self) {
-        // SAFETY: the promise of `at`; it was not read.
+        // SAFETY: `at` promised a task there; it was not read.
         unsafe { self.0.drop_in_place() };
     }
 }

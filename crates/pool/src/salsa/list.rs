@@ -5,25 +5,25 @@
 //! | [`Fifo`] | `chunkLists[j]` | producer j; all move its head | all |
 //! | [`Held`] | `chunkLists[steal]` | the consumer | all |
 //!
-//! Neither says who owns a chunk: the chunk's term does. A list promises only that **every chunk
-//! its consumer owns is found**, by every traversal that began when it was owned and ended while it
-//! was (the paper's Lemma 1). It may name chunks that have gone; their entries are *dead*, and
-//! written over.
+//! Neither list says which consumer owns a chunk: the chunk's term does. A list promises only that
+//! **every chunk its consumer owns is found** by every traversal during which the consumer owned it
+//! throughout (the paper's Lemma 1). It may also name chunks that have gone; those entries are
+//! *dead*, and are overwritten.
 //!
-//! A chunk that has gone may come back to the same consumer in another life, by another producer's
-//! list. So an entry names the term beside the chunk, and once it is dead it stays so. **If the
-//! owner alone decided**, the oldest entry of a list might name a chunk that another producer has
-//! begun: the head would not pass it before that producer has filled it, which is never if it
-//! stops; meanwhile the list grows, and each search visits all the chunks that have gone from it.
+//! A chunk that has gone may come back to the same consumer in another life, in another producer's
+//! list. So an entry names the term beside the chunk: once dead it stays dead. **If an entry were
+//! dead only when the owner is another**, the oldest entry of a list could name a chunk that
+//! another producer has begun. The head would not pass it before that producer has filled it, which
+//! is never if it stops. Meanwhile the list grows, and each search visits all the chunks that have
+//! gone from it.
 //!
-//! Both are arrays that are replaced by larger ones, never linked nodes: a reader that stands on an
-//! entry cannot be led astray by the entry's reuse. Outgrown arrays stay until the pool is dropped;
-//! together they are smaller than the last.
+//! Both are arrays that are replaced by larger ones, not linked nodes, so an entry's reuse cannot
+//! lead a reader astray. Outgrown arrays stay until the pool is dropped; together they are smaller
+//! than the last.
 //!
 //! Positions and heads have 64 bits and only grow, one for each chunk that a producer makes or
-//! takes up again: no exchange of a head can take an old value for a new one within centuries, so
-//! they carry no tag. What a chunk's term has is argued in `chunk`; if it came round, a dead entry
-//! would be visited again.
+//! takes up again. They do not wrap for centuries, so they carry no tag. If a chunk's term wrapped
+//! (see `chunk`), a dead entry would be visited again.
 
 use core::ptr;
 
@@ -52,10 +52,10 @@ impl<T, M: Memory> Entry<T, M> {
 
     /// Only the list's writer may call this.
     fn name(&self, chunk: *mut Chunk<T, M>, term: Term) {
-        // Relaxed: of a [`Held`] only the writer reads it, and of a [`Fifo`] who has acquired the
-        // tail that is stored after it.
+        // Relaxed: only the writer reads the term of a [`Held`]; a reader of a [`Fifo`] has
+        // acquired the tail that is stored after it.
         self.term.store(term.settled().0, Ordering::Relaxed);
-        // Release: who reads the chunk may have an older tail.
+        // Release: a reader of the chunk may have an older tail.
         self.chunk.store(chunk, Ordering::Release);
     }
 
@@ -109,7 +109,7 @@ impl<T, M: Memory> Shared<T, M> {
         unsafe { &*array }
     }
 
-    /// Only the list's writer may call this, with an array that `fill` makes ready.
+    /// Only the list's writer may call this. `fill` initialises the array.
     fn replace(&self, length: usize, fill: impl FnOnce(&Array<T, M>)) -> Option<&Array<T, M>> {
         // Relaxed: only the writer, which this thread is, ever stores here.
         let array = Array::new(length, self.0.load(Ordering::Relaxed))?;
@@ -135,10 +135,9 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 
 /// Chunks that one producer made for one consumer, oldest first.
 ///
-/// The producer appends. Whoever finds the oldest entry dead moves the head past it; the first of
-/// several to do so wins, by compare-and-swap.
+/// The producer appends. Any thread that finds the oldest entry dead moves the head past it; the
+/// compare-and-swap lets one of several succeed.
 pub(super) struct Fifo<T, M: Memory> {
-    /// The producer who writes it.
     pub(super) producer: usize,
     head: M::Word,
     tail: M::Word,
@@ -160,11 +159,11 @@ impl<T, M: Memory> Fifo<T, M> {
         })
     }
 
-    /// Makes room for one more entry, so that `append` cannot fail. Only the producer may call it.
+    /// Makes room for one more entry, so that `append` cannot fail. Only the producer may call
+    /// this.
     pub(super) fn reserve(&self) -> Option<()> {
         self.trim();
-        // Acquire: the entries passed are free to be written over. It pairs with the exchange in
-        // `trim`.
+        // Acquire pairs with the exchange in `trim`: the entries passed may be overwritten.
         let head = self.head.load(Ordering::Acquire);
         // Relaxed: the producer's own.
         let tail = self.tail.load(Ordering::Relaxed);
@@ -181,12 +180,13 @@ impl<T, M: Memory> Fifo<T, M> {
         Some(())
     }
 
-    /// Names `chunk`, which is the consumer's already, in `term`. Only the producer may call this,
+    /// Names `chunk`, which the consumer owns already, in `term`. Only the producer may call this,
     /// after `reserve`.
     pub(super) fn append(&self, chunk: &Chunk<T, M>, term: Term) {
         let tail = self.tail.load(Ordering::Relaxed);
         self.array.get().entry(tail).name(ptr::from_ref(chunk).cast_mut(), term);
-        // Release pairs with the Acquire in `trim` and `iter`: who sees the tail sees the entry.
+        // Release pairs with the Acquire in `trim` and `iter`: a thread that sees the tail sees the
+        // entry.
         self.tail.store(tail + 1, Ordering::Release);
     }
 
@@ -202,9 +202,9 @@ impl<T, M: Memory> Fifo<T, M> {
             if !self.array.get().entry(head).is_dead() {
                 return;
             }
-            // If the entry was another's by the time it was read, or was being written, the head
-            // has moved, and this fails. Release: who sees the new head may write over
-            // the entry that was read here.
+            // If the entry was being overwritten when it was read, the head has moved, and this
+            // fails. Release: a thread that sees the new head may overwrite the entry that was read
+            // here.
             head = match self.head.compare_exchange(
                 head,
                 head + 1,
@@ -221,8 +221,8 @@ impl<T, M: Memory> Fifo<T, M> {
     /// perhaps others.
     pub(super) fn iter(&self) -> impl Iterator<Item = &Chunk<T, M>> {
         self.trim();
-        // The tail first: the array is then one that holds all up to it. An entry that the producer
-        // writes over meanwhile was dead.
+        // The tail first: the array then holds all entries up to it. An entry that the producer
+        // overwrites meanwhile was dead.
         let tail = self.tail.load(Ordering::Acquire);
         let array = self.array.get();
         let head = self.head.load(Ordering::Acquire);
@@ -232,9 +232,9 @@ impl<T, M: Memory> Fifo<T, M> {
 
 /// Chunks that a consumer stole, in no order.
 ///
-/// A consumer steals when all that it owns is empty, and of chunks that are empty but not
-/// exhausted each producer has at most one. So there are few live entries, and a dead one is
-/// written over at once.
+/// A consumer steals when all that it owns is empty, and each producer has at most one chunk that
+/// is empty but not exhausted. So there are few live entries, and a dead one is overwritten at
+/// once.
 pub(super) struct Held<T, M: Memory> {
     array: Shared<T, M>,
 }
@@ -246,10 +246,10 @@ impl<T, M: Memory> Held<T, M> {
         Some(Held { array: Shared::new(HELD_LENGTH)? })
     }
 
-    /// Names `chunk`, which is about to be the consumer's in `term` (line 115); `None` where there
-    /// is no memory. Only the consumer may call this.
+    /// Names `chunk`, which is about to be the consumer's in `term` (line 115); `None` if there is
+    /// no memory. Only the consumer may call this.
     ///
-    /// Where the theft then fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
+    /// If the theft then fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
     pub(super) fn add(&self, chunk: &Chunk<T, M>, term: Term) -> Option<()> {
         let array = self.array.get();
         let chunk = ptr::from_ref(chunk).cast_mut();
@@ -286,10 +286,9 @@ mod models {
 
     type Made = Chunk<u32, Simulated>;
     type Flag = <Simulated as Memory>::Word;
-    /// Chunks that live to the end.
     type Chunks = Rc<RefCell<Vec<Box<Made>>>>;
 
-    /// A chunk that is `owner`'s, and since when.
+    /// A chunk that is `owner`'s, and its term.
     fn chunk(chunks: &Chunks, owner: usize) -> (&'static Made, Term) {
         let chunk = Box::new(Made::new(0, 1).expect("memory"));
         let term = belongs_to(&chunk, owner);
@@ -299,7 +298,6 @@ mod models {
         (made, term)
     }
 
-    /// As by a theft.
     fn belongs_to(chunk: &Made, owner: usize) -> Term {
         let old = chunk.term().load(Ordering::Relaxed);
         let new = Term(old).next(owner, owner);
@@ -309,14 +307,14 @@ mod models {
         new
     }
 
-    /// Each chunk is looked at: a use of its words.
+    /// Reads each chunk, a use of its words.
     fn look<'a>(chunks: impl Iterator<Item = &'a Made>) {
         chunks.for_each(|chunk| {
             chunk.is_owned_by(0);
         });
     }
 
-    /// `FIFO_LENGTH` chunks, of which so many have gone since.
+    /// A list of `FIFO_LENGTH` chunks, of which the first `gone` have gone since.
     fn full_list(chunks: &Chunks, gone: usize) -> Rc<Fifo<u32, Simulated>> {
         let list = Rc::new(Fifo::new(0).expect("memory"));
         for _ in 0..FIFO_LENGTH {
@@ -330,8 +328,8 @@ mod models {
         list
     }
 
-    /// A list is full, and one more chunk is named in it: in a larger array, or in the place of one
-    /// that has gone.
+    /// A list is full, and one more chunk is named in it: in a larger array, or in place of a dead
+    /// entry.
     #[test]
     fn who_finds_a_chunk_finds_it_whole() {
         for gone in 0..2 {
@@ -351,8 +349,9 @@ mod models {
         }
     }
 
-    /// A thief notes where it takes the oldest chunk to, and takes it. Another passes it over, and
-    /// moves the head or writes over the entry. Who does not find the chunk sees where it is.
+    /// A thief notes where it takes the oldest chunk to, and takes it. Another thread passes it
+    /// over, and moves the head or overwrites the entry. A thread that does not find the chunk sees
+    /// where it is.
     fn who_misses_a_chunk_sees_why(
         set_up: impl Fn(
             &Chunks,

@@ -1,5 +1,5 @@
-//! SALSA: a single-consumer pool whose owner takes without a fence or a compare-and-swap, and from
-//! which whole chunks are stolen.
+//! SALSA: a single-consumer pool. Its owner takes without a fence or a compare-and-swap; thieves
+//! steal whole chunks.
 //!
 //! Source: Gidron, Keidar, Perelman and Perez, *SALSA: Scalable and Low Synchronization NUMA-aware
 //! Algorithm for Producer-Consumer Pools*, algorithms 3-6, sections 5 to 7. Line numbers are that
@@ -12,7 +12,8 @@
 //! from it, one slot after another: it looks at the term, publishes in its `taken` word that it is
 //! about to take the slot, looks at the term again, and takes. A thief makes the whole chunk its
 //! own by a compare-and-swap of the term, takes one task, and goes on as the owner. Slots are used
-//! once in a life of a chunk; whoever takes the last returns the chunk to its own chunk pool.
+//! once in a life of a chunk; the consumer that takes the last returns the chunk to its own chunk
+//! pool.
 //!
 //! | paper | here |
 //! |---|---|
@@ -25,20 +26,18 @@
 //!
 //! What differs, and why:
 //!
-//! - *One count of filled slots, not a state in each slot.* The consumer remembers the count and
-//!   reads the producer's line once for all that came since, where the paper's goes back to a line
-//!   that the producer is writing for every task. Slots hold any `T` by value; no sentinel, no box.
-//! - *No store of `TAKEN`* (line 92). It tells a later reader of the slot what `taken` says
-//!   already; only where two may be after the same slot does a bit decide (lines 95, 134).
+//! - *One count of filled slots, not a state in each slot.* The consumer reads the producer's line
+//!   once for all tasks that have come since. The paper's consumer reads, for every task, a line
+//!   that the producer is writing. Slots hold any `T` by value; no sentinel, no box.
+//! - *No store of `TAKEN`* (line 92). `taken` already tells a later reader of the slot the same. A
+//!   bit decides only where two consumers may be after the same slot (lines 95, 134).
 //! - *No nodes.* A node exists so that a late increment by an old owner cannot harm the new owner's
 //!   index. A `taken` word for each consumer does the same. In the window between lines 116 and 131
-//!   the paper's two consumers share the node; here the new term has the thief as owner and the old
+//!   the paper's two consumers share the node. Here the new term has the thief as owner and the old
 //!   owner as `source`, and a second exchange settles it.
-//!
-//! - *An emptied chunk leaves its consumer's caches*, where another thread filled it
-//!   ([`Memory::evict`]). The chunk that a consumer has just returned is the next that a producer
-//!   fills; lines that another processor still holds it can only write one after another, lines
-//!   that nobody holds it has fetched ahead.
+//! - *An emptied chunk leaves its consumer's caches*, if another thread filled it
+//!   ([`Memory::evict`]). A producer fills a returned chunk next. It can write lines that another
+//!   processor still holds only one after another; lines in no cache are prefetched.
 //!
 //! # Why no task is taken twice
 //!
@@ -61,63 +60,65 @@
 //!    fence** the store may wait in v's store buffer past both loads: v takes slot k, and s claims
 //!    it.
 //! 2. *No fence where the owner is not* (ours; the paper's thief has none at all on TSO, and trusts
-//!    to displacement). v publishes only while one of its hazard pointers is on the chunk, and
-//!    looks at the term between setting it and the first store, behind a full fence. s, after its
-//!    exchange, looks at v's hazard pointers behind one too. If s finds them elsewhere, either v
-//!    has yet to come, and will see the new term and go; or v has been there and left, by a Release
-//!    of the pointer, so that I counts all that it published and G all that it saw filled. In both
-//!    cases I is exact without `fence.thief()`, the process-wide barrier: a thief pays that only
-//!    for the very chunk that its victim works on. **Without the look** it is as without the fence.
-//!    In a term that is not settled two may publish, and the thief pays.
+//!    to displacement). v publishes only while one of its hazard pointers is on the chunk. It looks
+//!    at the term between setting the pointer and the first store, after a full fence. s, after its
+//!    exchange, looks at v's hazard pointers after a full fence, too. Suppose that s finds them
+//!    elsewhere. Either v has yet to come, and will see the new term and go. Or v has been there
+//!    and left, by a Release of the pointer, so that I counts all that it published and G all that
+//!    it saw filled. In both cases I is exact without `fence.thief()`, the process-wide barrier: a
+//!    thief pays that only for the chunk that its victim works on. **Without the look** the error
+//!    is that of point 1 without the fence. In a term that is not settled two may publish, and the
+//!    thief pays.
 //! 3. *The first look* (88). If it passes, slot k was filled before the theft, so G counts it and s
 //!    claims the slot, never to take it as an owner does. v's load of `filled` comes before its
 //!    load of the term (Acquire; between them `fence.owner()`, once for each time `filled` is
-//!    read), s's exchange before its load of `filled` (`fence.thief()`). **Without it** v may see a
-//!    task that came after G was read, publish it, see the new term, and claim it, while s takes
-//!    the same slot as its owner, without claiming.
+//!    read). s's exchange comes before its load of `filled` (`fence.thief()`). **Without it** v may
+//!    see a task that came after G was read. It then publishes it, sees the new term and claims it,
+//!    while s takes the same slot as its owner, without claiming.
 //! 4. *The re-check* (125). s in its window is to a second thief x what v is to s: it is about to
 //!    publish a slot. If s finds the chunk stolen again, x may not have seen the task that s saw,
-//!    so s must not take it; unless I = P, for then the task was there before s became the owner
+//!    so s must not take it. The exception is I = P: the task was there before s became the owner
 //!    (113), and x sees it. Giving up in that case too would let thieves rob each other for ever
 //!    with nothing taken.
 //! 5. *The tag.* The exchange (116) succeeds only in the term in which P was read, not in a later
-//!    one of the same owner. The paper needs that, for its P comes from a node that may be
-//!    another's by then; here the term itself names the word to read, and the hazard pointer keeps
-//!    the chunk from another life, so that no model finds an execution which goes wrong without the
-//!    tag alone. It stays: it lets each step above be argued within one term, and where a thief's
-//!    hazard pointer comes too late it is what stops the thief. **Without either** a task is taken
-//!    twice: a model finds it (`salsa-oversleeps-untagged` among the mutants).
-//! 6. *`taken` only grows* (Lemma 8): s publishes I + 1 wherever v may still publish I + 1, by 2.
+//!    one of the same owner. The paper needs that, because its P comes from a node that may be
+//!    another's by then. Here the term itself names the word to read, and the hazard pointer keeps
+//!    the chunk from another life. So no model finds an execution that goes wrong without the tag
+//!    alone. It stays: it lets each step above be argued within one term, and it stops a thief
+//!    whose hazard pointer comes too late. **Without either** a task is taken twice: a model finds
+//!    it (`salsa-oversleeps-untagged` among the mutants).
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
-//! paper returns it from a thief that lost the last slot as well: twice.)
+//! paper also returns it from a thief that lost the last slot: twice.)
 //!
-//! # Why no chunk is reused under anybody
+//! # Why no chunk is reused under a user
 //!
-//! Records, lists and chunks are never freed before the pool, so that *reading* a stale one is
-//! harmless: terms are validated. *Acting* on a chunk, that is writing its `taken` or `claims` or
-//! reading a slot, needs a hazard pointer on it, set before its term was validated. Whoever retires
-//! a chunk ends its term, then looks for hazard pointers; a full fence stands between on both
-//! sides, once for each chunk that becomes current, never for each task.
+//! Records, lists and chunks are not freed before the pool, so *reading* a stale one is harmless:
+//! terms are validated. *Acting* on a chunk, that is writing its `taken` or `claims` or reading a
+//! slot, needs a hazard pointer on it, set before its term was validated. The consumer that retires
+//! a chunk ends its term, then looks for hazard pointers. A full fence stands between the two steps
+//! on both sides, once for each chunk that becomes current, never for each task.
 //!
 //! # Why `None` means empty
 //!
-//! [`policy`](crate::policy) has the argument. It needs this of SALSA. An owner announces before it
-//! publishes the last task that it has seen in its chunk: it saw that task before, and its store of
-//! `taken` is Release. A slot is published once in a term, and in the next term no owner of the
-//! last publishes but what was in the chunk before the theft. A thief announces, by an odd number,
-//! before its exchange of the term, again before the store and exchange that settle it, and makes
-//! the number even when it is done: of a thief that is in between, one such step may take effect
-//! that was announced before. To claim a slot takes nothing out of a pool: it was published before.
-//! A place, for that argument, is a chunk in one life. It is seen empty where `filled` is read and
-//! is no more than `taken`, which was read before and only grows.
+//! [`policy`](crate::policy) has the argument. It needs this of SALSA:
+//!
+//! - An owner announces before it publishes the last task that it has seen in its chunk: it saw
+//!   that task before, and its store of `taken` is Release. A slot is published once in a term. In
+//!   the next term no owner of the last publishes slots that were filled after the theft.
+//! - A thief makes its number odd before its exchange of the term. It announces again before the
+//!   store and exchange that settle the term, and makes the number even when it is done. So of a
+//!   thief in between, one step may take effect that was announced before.
+//! - To claim a slot takes nothing out of a pool: the slot was published before.
+//! - A place, for that argument, is a chunk in one life. It is seen empty when `filled` is read and
+//!   is no more than `taken`, which was read before and only grows.
 //!
 //! # Progress
 //!
-//! `produce` is wait-free but for the chunk pool and the allocator. `consume` and `steal` are
+//! `produce` is wait-free except for the chunk pool and the allocator. `consume` and `steal` are
 //! lock-free, wherever another consumer stalls (section 7.2): a chunk can be stolen from a thief in
-//! its window, as its term is complete at every instant. A task that a consumer has published and
-//! not yet returned is that consumer's; if it stalls for ever, so does that one task.
+//! its window, as its term is complete at every instant. If a consumer that has published a task
+//! stalls for ever before it returns it, that one task is lost to the others.
 
 mod cas;
 mod chunk;
@@ -148,7 +149,7 @@ use crate::mechanism::{Consume, Mechanism, NoHandle};
 /// SALSA pools, over memory `M` and with fence policy `F`.
 ///
 /// A policy with a [`margin`](StoreLoad::margin) must be able to [`resolve`](StoreLoad::resolve): a
-/// thief waits until it can, for if it missed one of the owner's stores it would take a task twice.
+/// thief waits until it can, because it would take a task twice if it missed a store of the owner.
 pub struct Salsa<T: Send, M: Memory = Machine, F: StoreLoad<M> = Asymmetric<M>> {
     core: Arc<Core<T, M, F>>,
 }
@@ -166,7 +167,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M> + Default> Salsa<T, M, F> {
 
 impl<T: Send, M: Memory, F: StoreLoad<M>> Salsa<T, M, F> {
     /// Pools whose consumers' policies are made by `fences`, from the number of the entry. So a
-    /// policy may know the processor that whoever gets that entry is bound to, as displacement
+    /// policy may know the processor to which the holder of that entry is bound, as displacement
     /// must (section 6.1).
     ///
     /// # Panics
@@ -185,14 +186,14 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Salsa<T, M, F> {
         Some(Salsa { core: Arc::new(Core::new(chunk_length, Box::new(fences))?) })
     }
 
-    /// About how many tasks there are: right when nobody puts or takes. Looks at every chunk.
+    /// The approximate number of tasks: exact while no thread puts or takes. Looks at every chunk.
     pub fn len(&self) -> usize {
         (0..self.pools()).map(|pool| self.core.approximate_len(pool)).sum()
     }
 
-    /// A number that rises as tasks are taken: by one, or for several that came together.
+    /// A number that rises as tasks are taken: by one for each, or for several that came together.
     pub(crate) fn taken(&self) -> u64 {
-        // Two for each event.
+        // Each event adds two.
         (0..self.pools()).fold(0, |sum: u64, pool| sum.wrapping_add(self.core.announced(pool))) / 2
     }
 
@@ -254,26 +255,25 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Mechanism<T> for Salsa<T, M, F> {
 
 /// A consumer of [`Salsa`] pools.
 pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
-    /// The chunk it works on (`currentNode`), under hazard pointer [`CURRENT`], or null. What is
-    /// read of it for each task stands beside it, each in a field: as one value it would be
-    /// copied, by way of the stack, for every task.
+    /// The current chunk (`currentNode`), under hazard pointer [`CURRENT`], or null. Its parts that
+    /// each task reads stand in fields of their own: a struct of them would be copied by way of the
+    /// stack for every task.
     chunk: *const Chunk<T, M>,
     slots: *const Slot<T, M>,
     term_word: *const M::Word,
     taken: *const M::Word,
-    /// The next slot of it to take: this consumer's `taken` word.
+    /// The next slot to take: this consumer's `taken` word.
     next: u64,
-    /// Its `filled` word when last read. `next == filled` where there is no current chunk.
+    /// The chunk's `filled` word when last read. `next == filled` without a current chunk.
     filled: u64,
     length: u64,
-    /// The term in which it is this consumer's.
+    /// The term in which the chunk is this consumer's.
     term: Term,
     record: RecordPointer<T, M, F>,
     number: usize,
-    /// How many lists to pass over before the next search: the fair traversal of line 78. It goes
-    /// on with each chunk that this consumer has emptied, not with each search: a consumer
-    /// that is faster than a producer searches as often as it has caught up, and would leave a
-    /// chunk that it has in its cache each time.
+    /// How many lists to pass over before the next search: the fair traversal of line 78. It
+    /// advances with each emptied chunk, not with each search. A consumer that is faster than a
+    /// producer searches whenever it has caught up, and would leave a chunk in its cache each time.
     turn: usize,
     exchanges: u64,
     core: Arc<Core<T, M, F>>,
@@ -320,9 +320,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         unsafe { self.record.as_ref() }
     }
 
-    /// [`consume`](Consume::consume). The task is in its slot, or was moved to `place` where the
-    /// slot may be filled again; it is to be read before anything else is done with this
-    /// consumer.
+    /// [`consume`](Consume::consume). The task is in its slot, or moved to `place` if the slot may
+    /// be filled again. Read it before this consumer is used otherwise.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         if self.next == self.filled && !self.refresh() {
@@ -342,7 +341,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         task
     }
 
-    /// Line 86, for all tasks that came since the last time; whether there are any.
+    /// Line 86, for all tasks that came since the last time. Returns whether there are any.
     #[inline(always)]
     fn refresh(&mut self) -> bool {
         // SAFETY: null, or a chunk of the registry that `core` keeps.
@@ -351,13 +350,13 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         let filled = chunk.filled().load(Ordering::Acquire);
         // Point 3 of the module comment: this load comes before the first look.
         self.record().fence.owner();
-        // Behind the fence, which waits for what is stored before it.
+        // After the fence, which waits for stores before it.
         self.filled = filled;
         self.next != filled
     }
 
     /// Lines 83-94: takes slot `next` of the current chunk, which was seen filled. If the chunk is
-    /// lost it searches another, unless that is what it is doing: a search goes on by itself.
+    /// lost it searches for another, unless it is called by a search.
     #[inline(always)]
     fn take_task<const SEARCHING: bool>(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         debug_assert!(self.next < self.filled && !self.chunk.is_null());
@@ -371,8 +370,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         let record = self.record;
         // SAFETY: the record lives in the registry that `core` keeps.
         let record = unsafe { record.as_ref() };
-        // Relaxed: ordered after the load of `filled` by its Acquire and the fence; if the term is
-        // the old one nothing is read on the strength of it that `filled` did not make visible.
+        // Relaxed: ordered after the load of `filled` by its Acquire and the fence. If the term is
+        // the old one, the load of `filled` has made visible all that is read.
         if term.load(Ordering::Relaxed) != mine {
             return self.lost::<SEARCHING>(place);
         }
@@ -384,9 +383,9 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
             }
             return self.take_last(slot, place);
         }
-        // Lines 141-147, before the event: it may be the last task. Release, as in `announce`.
-        // Relaxed: this consumer's own word, of which it keeps no copy: the fence would wait for
-        // that store, too.
+        // Lines 141-147, before the take: it may be of the last task. Release, as in `announce`.
+        // Relaxed: this consumer's own word. It keeps no copy, whose store the fence would wait
+        // for, too.
         let announced = record.announced.load(Ordering::Relaxed) + 2;
         record.announced.store(announced, Ordering::Release);
         let is_mine = Self::publish(record, term, taken, next, mine);
@@ -402,8 +401,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         self.take_last(slot, place)
     }
 
-    /// Lines 90-91: publishes that all up to `next` is taken. Whether the chunk is still this
-    /// consumer's.
+    /// Lines 90-91: publishes that all up to `next` is taken. Returns whether the chunk is still
+    /// this consumer's.
     #[inline(always)]
     fn publish(
         record: &ConsumerRecord<T, M, F>,
@@ -412,7 +411,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         next: u64,
         mine: u64,
     ) -> bool {
-        // Line 90, "tell the world": Release carries what was announced before to who sees it.
+        // Line 90, "tell the world": Release carries earlier announcements to a thread that sees
+        // the take.
         taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
@@ -427,23 +427,23 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         if SEARCHING { None } else { self.search(place) }
     }
 
-    /// Announces that a pool may become empty (`clearIndicator`, before the event): by a take, by
-    /// 2; odd while tasks move.
+    /// Announces that a pool may become empty (`clearIndicator`, before the event): by 2 for a
+    /// take; odd while tasks move.
     fn announce(&mut self, by: u64) {
         let announced = self.announced() + by;
-        // Release: step A of `policy`. Who reads that a theft is over sees its last step, behind
-        // which no fence need stand. Who sees the event sees it, too, by the event's
-        // Release.
+        // Release: step A of `policy`. A thread that reads that a theft is over sees its last step,
+        // which no fence need follow. A thread that sees the event sees the announcement by the
+        // event's own Release.
         self.record().announced.store(announced, Ordering::Release);
     }
 
-    /// How often this consumer, or whoever had its entry before, has announced.
+    /// The number of announcements by this consumer and earlier holders of its entry.
     fn announced(&self) -> u64 {
-        // Relaxed: its own word, and the entry's Acquire has made the last one's stores visible.
+        // Relaxed: its own word, and the Acquire of the entry has made the last holder's stores
+        // visible.
         self.record().announced.load(Ordering::Relaxed)
     }
 
-    /// Announces that a theft begins or takes its next step.
     fn announce_move(&mut self) {
         self.announce(1 + self.announced() % 2);
     }
@@ -487,9 +487,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         task
     }
 
-    /// Lines 78-82: makes the first chunk current that has a task and is this consumer's, and takes
-    /// the task. A chunk that a thief takes away meanwhile is passed over: each chunk is looked
-    /// at once.
+    /// Lines 78-82: finds a chunk of this consumer's with a task, makes it current and takes the
+    /// task. A chunk that a thief takes meanwhile is passed over: each chunk is looked at once.
     #[cold]
     #[inline(never)]
     fn search(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
@@ -514,7 +513,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         protect(record, CURRENT, chunk);
         // Acquire: `taken` and `filled` are read after it, in this term.
         let term = Term(chunk.term().load(Ordering::Acquire));
-        // Unsettled: a theft of this consumer's that found the chunk exhausted.
+        // Unsettled: this consumer's theft found the chunk exhausted.
         if !term.is_settled_on(self.number) || !self.make_current(chunk, term) {
             self.leave_current();
             return None;
@@ -526,7 +525,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         self.take_task::<true>(place)
     }
 
-    /// Makes `chunk`, which hazard pointer [`CURRENT`] is on, the current one.
+    /// Makes `chunk`, protected by hazard pointer [`CURRENT`], the current one.
     fn make_current(&mut self, chunk: &Chunk<T, M>, term: Term) -> bool {
         let Some(taken) = chunk.taken(self.number) else { return false };
         // Relaxed: this consumer's own word.

@@ -11,8 +11,8 @@ use super::core::{CURRENT, ConsumerRecord, Core, TARGET, is_protected, protect, 
 use super::found::Found;
 
 impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
-    /// The chunk to steal: the oldest with tasks but the one that the victim works on, or that one.
-    /// The victim goes on undisturbed where there is another.
+    /// The chunk to steal: the oldest with tasks that the victim does not work on, or else its
+    /// current one. So the victim is not disturbed if there is another chunk.
     fn choose(victim: &ConsumerRecord<T, M, F>, from: usize) -> Option<&Chunk<T, M>> {
         // Relaxed: a hint, compared and not followed.
         let busy = victim.hazards[CURRENT].load(Ordering::Relaxed);
@@ -26,8 +26,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         second_best
     }
 
-    /// Whether `from`, who alone published what is taken in the term `old`, is not at the chunk,
-    /// nor will be in that term: point 2 of the module comment. The term has ended by now.
+    /// Whether `from`, which alone published takes in the term `old`, is not at the chunk and will
+    /// not be in that term: point 2 of the module comment. The term has ended by now.
     fn is_left_alone(
         victim: &ConsumerRecord<T, M, F>,
         chunk: &Chunk<T, M>,
@@ -68,19 +68,20 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         let stolen = old.next(self.number, old.source());
         // Line 115: "make it stealable from my list".
         self.record().held.add(chunk, stolen)?;
-        // Section 5.5: the victim's pool may become empty. To be made even again by `steal`.
+        // Section 5.5: the victim's pool may become empty. `steal` makes the number even again.
         self.announce_move();
-        // Line 116. AcqRel: releases the list's entry to whoever steals from here; acquires what
+        // Line 116. AcqRel: releases the list's entry to thieves of this consumer; acquires what
         // the victim did as the owner. Relaxed on failure: nothing is read then.
         self.exchanges += 1;
         chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         if !Self::is_left_alone(victim, chunk, old, from) {
-            // Point 1 of the module comment. Whose stores count is who publishes in the word that
-            // counts.
+            // Point 1 of the module comment. The fence is that of the consumer whose `taken` word
+            // counts, because it publishes there.
             let fence = &core.consumers.get(old.source())?.fence;
             fence.thief();
             while fence.margin() > 0 && !fence.resolve() {
-                // Not known yet what the victim took. Meanwhile the chunk can be stolen from here.
+                // The victim's takes are not known yet. Meanwhile the chunk can be stolen from
+                // here.
                 if chunk.term().load(Ordering::Relaxed) != stolen.0 {
                     return None;
                 }
@@ -89,7 +90,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         }
         // Line 119.
         let taken = chunk.taken_in(stolen)?;
-        // Line 120: exhausted; whoever took the last slot returns the chunk.
+        // Line 120: exhausted; the consumer that took the last slot returns the chunk.
         if taken == chunk.length() {
             return None;
         }
@@ -104,10 +105,10 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
                 return None;
             }
         }
-        // Lines 128-131. Release, as in `take_task`; the exchange publishes it as the word that
-        // counts. If it fails the chunk was stolen again, and the new thief goes by the old word.
+        // Lines 128-131. Release, as in `take_task`; the exchange makes `mine` the word that
+        // counts. If it fails the chunk was stolen again, and the new thief uses the old word.
         let next = taken + u64::from(has_task);
-        // This consumer's may, by what comes now.
+        // The next step may empty this consumer's pool.
         self.announce_move();
         mine.store(next, Ordering::Release);
         self.exchanges += 1;
@@ -179,7 +180,7 @@ mod tests {
             let mut producer = pools.producer().expect("memory");
             let [owner, mut thief] = [(); 2].map(|()| pools.consumer().expect("memory"));
             assert!((0..2).all(|task| producer.produce_force(0, task).is_ok()));
-            // Its end is none of the steps.
+            // Kept: the thief's drop is none of the steps.
             let kept = Rc::new(RefCell::new(None));
             let keep = Rc::clone(&kept);
             threads.spawn("thief", move || {
@@ -282,8 +283,8 @@ mod tests {
         }
 
         /// A thief has chosen a chunk for its last task, and the owner takes that. A producer
-        /// begins the chunk's next life, and has not put a task. Point 4 of `salsa`'s
-        /// comment: who has stolen a chunk has seen a task in it.
+        /// begins the chunk's next life, and has not put a task. Point 4 of `salsa`'s comment: a
+        /// thief that has stolen a chunk has seen a task in it.
         #[test]
         fn a_chunk_that_nothing_is_in_yet_is_not_stolen() {
             let begins = |pools: &Pools, ended: &Flag| {

@@ -1,11 +1,10 @@
-//! Who may put a task: not where the pool is closed, nor past its capacity; and who is putting one
-//! now.
+//! Admission of puts: a put is refused if the pool is closed or at its capacity, and puts under way
+//! are counted.
 //!
-//! # Why a closed pool is seen to its end, and nobody sleeps through that
+//! # Why consumers take all tasks of a closed pool, and none sleeps for ever
 //!
-//! A consumer may answer `Closed` once the pool is closed and no put is under way: what is not in
-//! the pool then will never be ([`Admission::is_settled`]). Each producer has a word, *busy*, that
-//! is 1 during a put.
+//! A consumer may answer `Closed` once the pool is closed and no put is under way: no task can come
+//! any more ([`Admission::is_settled`]). Each producer has a word, *busy*, that is 1 during a put.
 //!
 //! | | a put | | a consumer that finds nothing |
 //! |---|---|---|---|
@@ -14,37 +13,39 @@
 //! | p3 | looks whether the pool is closed; puts | c3 | looks whether the pool is closed, and at busy |
 //! | p4 | busy = 0 (Release) | c4 | takes, if there is a task; sleeps, if a put was under way |
 //! | p5 | the cheap end of a fence | | |
-//! | p6 | looks whether anybody has entered, and wakes one; all, if the pool is closed | | |
+//! | p6 | looks for entries at the gate, and wakes one; all, if the pool is closed | | |
 //!
-//! p1 to p3 against c3 with its own costly end: a put that c3 misses finds the pool closed; one
-//! that c3 sees over (Acquire, p4's Release) has its task in the pool. p4 to p6 against c1 to c3: a
-//! consumer that saw the put under way, and sleeps for that, is seen by p6. **So whatever ends a
-//! put must wake**, also a put that was refused, and one in which foreign code panicked: p4 to p6
-//! are the drop and the end of [`Putting`], and there is no other way to clear busy. Where busy is
-//! cleared without a look at the gate a consumer may sleep for ever: a unit test stops a put at
-//! every access, and finds it.
+//! - p1 to p3 race with c3, which has its own costly end. A put that c3 misses finds the pool
+//!   closed. A put that c3 sees finished (Acquire, p4's Release) has its task in the pool.
+//! - p4 to p6 race with c1 to c3. If a consumer saw the put under way, and sleeps for that, p6 sees
+//!   its entry.
+//!
+//! **So every end of a put must wake**, also of a refused put, and of a put in which foreign code
+//! panicked. p4 to p6 are the drop and the end of [`Putting`], and there is no other way to clear
+//! busy. If busy is cleared without a look at the gate a consumer may sleep for ever: a unit test
+//! stops a put at every access, and finds it.
 //!
 //! # A get that waits gives back its room beforehand
 //!
-//! The capacity limits the tasks that nobody has come for. A get without a deadline that is about
-//! to wait gives back the room of the task that it will take, and gives back none when it takes
-//! that task; if it takes none, it takes the room back ([`Room::take_back`]). So a pool holds up to
-//! its capacity, and one task more for each such get, and the count of what is held may be below 0.
-//! With a capacity of one on one processor two producers and two consumers that wait would else
-//! pass one task for two changes of threads. A get with a deadline, or a future, may end without a
-//! task at any time, and its room would have been put into: it gives back nothing beforehand.
+//! The capacity limits the tasks that no get waits for. A get without a deadline that is about to
+//! wait gives back the room of the task that it will take, and gives back none when it takes that
+//! task. If it takes none, it takes the room back ([`Room::take_back`]). So a pool holds up to its
+//! capacity, and one task more for each such get, and the count of held tasks may be below 0.
+//! Otherwise two producers and two consumers on one processor, with a capacity of one, would need
+//! two thread switches for each task. A get with a deadline, or a future, may end without a task at
+//! any time, after its room was used. So it gives back nothing beforehand.
 //!
 //! # When one side is gone
 //!
-//! The last of a side to go ([`Sides`]) closes the pool: without a producer no task will come, and
-//! without a consumer none will be taken, nor room be made. Puts by producers that have gone came
+//! The last handle of a side to go ([`Sides`]) closes the pool: without a producer no task will
+//! come, and without a consumer no task will be taken nor room made. Puts by dropped producers came
 //! before: [`Admission::forget`] and `is_settled` take one lock.
 //!
-//! **No task stays behind the last consumer.** It marks the pool *abandoned*, closes it, and drops
-//! what it finds there. A put that is under way meanwhile looks for the mark after p5: between the
-//! mark and the search for tasks stands the costly end of the fence in `close`, between the task
-//! and the look the cheap one. So either the consumer finds the task, or the producer
-//! finds the mark, and drops what is in the pool.
+//! **No task stays behind the last consumer.** The last consumer marks the pool *abandoned*, closes
+//! it, and drops the tasks it finds there. A put under way meanwhile looks for the mark after p5.
+//! Between the mark and the search for tasks stands the costly end of the fence in `close`; between
+//! the task and the look for the mark stands the cheap one. So either the consumer finds the task,
+//! or the producer finds the mark, and drops what is in the pool.
 
 use std::mem;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -66,7 +67,7 @@ pub(crate) struct Admission<M: Memory> {
 
 /// The capacity of a pool that has one.
 pub(crate) struct Room<M: Memory> {
-    /// How many tasks are in the pool or about to be, less the gets that gave their room back
+    /// The number of tasks in the pool or about to be, less the gets that gave their room back
     /// beforehand: a signed number.
     held: CachePadded<M::Word>,
     capacity: u64,
@@ -79,7 +80,7 @@ pub(crate) struct Room<M: Memory> {
 pub(crate) struct Reserved<'a, M: Memory>(&'a Room<M>);
 
 impl<M: Memory> Reserved<'_, M> {
-    /// The task is in the pool: who takes it gives the room back.
+    /// The task is in the pool: the get that takes it gives the room back.
     pub(crate) fn keep(self) {
         mem::forget(self);
     }
@@ -101,7 +102,6 @@ impl<M: Memory> Room<M> {
         self.capacity as usize
     }
 
-    /// Whether there is no room: out of date at once.
     pub(crate) fn is_full(&self) -> bool {
         !self.has_room_beside(self.held.load(Ordering::Relaxed))
     }
@@ -134,20 +134,19 @@ impl<M: Memory> Room<M> {
         let look = || {
             if self.gate.is_closed() { Some(Err(Refused::Closed)) } else { self.reserve().map(Ok) }
         };
-        // Without a deadline it waits until `look` has an answer.
+        // Without a deadline `wait` returns only when `look` has an answer.
         let (found, entered) = self.gate.wait(deadline, taken, look).ok_or(Refused::TimedOut)?;
-        // This may wake another. If that panics the room is given back.
+        // This may wake another thread. If that panics the room is given back.
         drop(entered);
         found
     }
 
-    /// Takes the room back of a get that gave it back beforehand and has taken no task.
+    /// Takes back the room of a get that gave it back beforehand and has taken no task.
     pub(crate) fn take_back(&self) {
         // Relaxed, as in `reserve`.
         self.held.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Gives back the room of one task.
     pub(crate) fn release(&self) {
         // Relaxed, as in `reserve`. The gate's fence orders it before the look for sleepers.
         self.held.fetch_sub(1, Ordering::Relaxed);
@@ -155,7 +154,7 @@ impl<M: Memory> Room<M> {
     }
 }
 
-/// Why a put may not be.
+/// Why a put is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     Closed,
@@ -168,7 +167,7 @@ pub(crate) enum Refused {
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
     No,
-    /// For ever, if it is nothing.
+    /// Without an instant: for ever.
     Until(Option<Instant>),
 }
 
@@ -183,7 +182,7 @@ impl<M: Memory> Admission<M> {
         }
     }
 
-    /// One handle less. Whether it was the last, which closes the pool.
+    /// Removes one handle. Returns whether it was the last, which closes the pool.
     pub(crate) fn leave(&self, side: Side) -> bool {
         let last = self.sides.leave(side);
         if last {
@@ -192,7 +191,7 @@ impl<M: Memory> Admission<M> {
         last
     }
 
-    /// One `TaskPool` less. Whether nobody can take from then on.
+    /// Removes one `TaskPool`. Returns whether no thread can take from then on.
     pub(crate) fn leave_pool(&self) -> bool {
         let [puts, takes] = self.sides.leave_pool();
         if puts {
@@ -212,7 +211,7 @@ impl<M: Memory> Admission<M> {
         self.close();
     }
 
-    /// The word of one producer more.
+    /// The busy word of a new producer.
     pub(crate) fn new_producer(&self) -> Arc<Busy<M>> {
         let busy: Arc<Busy<M>> = Arc::new(CachePadded::new(M::Word::new(0)));
         self.producers().push(Arc::clone(&busy));
@@ -220,17 +219,17 @@ impl<M: Memory> Admission<M> {
     }
 
     fn producers(&self) -> MutexGuard<'_, Vec<Arc<Busy<M>>>> {
-        // Pushing to or removing from the list leaves it whole whenever it panics.
+        // A panic during a push or removal leaves the list whole.
         self.producers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A producer is gone. It is in no put, so that nobody waits for it.
+    /// Forgets a producer that is gone. It is in no put, so no get waits for it.
     pub(crate) fn forget(&self, busy: &Arc<Busy<M>>) {
         self.producers().retain(|other| !Arc::ptr_eq(other, busy));
     }
 
-    /// What a put must ask where the gate is not [plain](Putting::is_plain). May sleep, if it may
-    /// `wait`; `taken` is as in [`Gate::wait`].
+    /// The checks of a put when the gate is not [plain](Putting::is_plain). May sleep if `wait`
+    /// allows it; `taken` is as in [`Gate::wait`].
     #[cold]
     pub(crate) fn admit<'a>(
         &'a self,
@@ -244,7 +243,8 @@ impl<M: Memory> Admission<M> {
             return Ok((putting, Some(reserved)));
         }
         let Wait::Until(deadline) = wait else { return Err(Refused::Full) };
-        // Over, for now: who sees the pool closed shall not wait for one who waits for room.
+        // The put pauses: a thread that sees the pool closed must not wait for a put that waits for
+        // room.
         let busy = putting.busy;
         drop(putting);
         let reserved = room.wait(deadline, taken)?;
@@ -253,14 +253,14 @@ impl<M: Memory> Admission<M> {
     }
 
     fn open<'a>(&self, putting: Putting<'a, M>) -> Result<Putting<'a, M>, Refused> {
-        // p2: orders busy before the look, also where the cheap end of the fence is not enough.
+        // p2: orders busy before the look, also if the cheap end of the fence is not enough.
         self.tasks.light();
         if self.tasks.is_closed() { Err(Refused::Closed) } else { Ok(putting) }
     }
 
     /// Closes the pool. Returns whether this call was the first.
     pub(crate) fn close(&self) -> bool {
-        /// Producers are told even if a consumer's waker panics.
+        /// Wakes producers even if a consumer's waker panics.
         struct Producers<'a, M: Memory>(&'a Option<Room<M>>);
         impl<M: Memory> Drop for Producers<'_, M> {
             fn drop(&mut self) {
@@ -273,8 +273,7 @@ impl<M: Memory> Admission<M> {
         self.tasks.close()
     }
 
-    /// Whether the pool is closed and no put is under way: what is not in the pool now will never
-    /// be.
+    /// Whether the pool is closed and no put is under way: no task can come any more.
     pub(crate) fn is_settled(&self) -> bool {
         if !self.tasks.is_closed() {
             return false;
@@ -292,9 +291,8 @@ mod stopping;
 // Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models {
-    //! The locks are the system's, so that no thread of a model may come to one while another has
-    //! it: with the list of producers that is one thread alone, and with the sleepers of a gate
-    //! there are none.
+    //! The locks are the system's, so no thread of a model may reach one while another thread has
+    //! it. Only one thread uses the list of producers, and no thread sleeps at a gate.
 
     use std::sync::atomic::{AtomicBool, AtomicI64, Ordering::Relaxed};
 
@@ -343,7 +341,7 @@ mod models {
     fn puts_against_a_get_that_waits(given_back: usize) -> impl Fn(&mut Threads) {
         move |threads| {
             let admission = Arc::new(Admission::<Simulated>::new(Some(1), false));
-            // Those that nobody has come for.
+            // The tasks that no get waits for.
             let tasks = Arc::new(AtomicI64::new(0));
             for name in ["first", "second", "third"] {
                 let (puts, tasks) = (Arc::clone(&admission), Arc::clone(&tasks));
@@ -553,8 +551,8 @@ mod tests {
 
     #[test]
     fn a_put_that_waits_for_room_wakes_who_slept_for_it() {
-        // One that waits does first what one does that is refused; where it is not stopped it waits
-        // for ever.
+        // A waiting put begins with the steps of a refused put; if it is not stopped it waits for
+        // ever.
         let (_, most) = lost_while_a_put_stops(try_put, EVERYWHERE);
         let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
             let putting = Putting::begin(busy, &admission.tasks);

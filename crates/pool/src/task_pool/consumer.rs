@@ -1,4 +1,4 @@
-//! [`Consumer`]: one thread's way to a pool's tasks.
+//! [`Consumer`]: one thread's handle to take tasks.
 
 use std::cell::Cell;
 use std::fmt;
@@ -25,9 +25,8 @@ use crate::salsa::{Found, Salsa};
 ///
 /// One thread at a time uses it; it may be sent to another, between two calls. A
 /// [clone](Consumer::clone) is another consumer of the same pool: each task goes to one of them.
-/// Tasks that were meant for it when it is dropped are stolen by other consumers. With the last
-/// consumer the pool is [closed](crate::TaskPool#who-closes-a-pool), and what is left in it is
-/// dropped.
+/// Other consumers steal a dropped consumer's tasks. With the last consumer the pool is
+/// [closed](crate::TaskPool#who-closes-a-pool), and what is left in it is dropped.
 ///
 /// It cannot go to another thread in the middle of its use:
 ///
@@ -52,8 +51,8 @@ pub struct Consumer<T: Send> {
     seat: Seat<T>,
     pub(crate) shared: Arc<Shared<T>>,
     home: usize,
-    /// A task that a get had taken when a waker panicked. In a box, as a consumer would be as
-    /// large as a task.
+    /// A task that a get had taken when a waker panicked. Boxed, so that a consumer is not as large
+    /// as a task.
     kept: Option<Box<T>>,
     /// Whether it has given back the room of the task that it waits for.
     room_given_back: bool,
@@ -63,8 +62,8 @@ pub struct Consumer<T: Send> {
 enum Seat<T: Send> {
     /// In a pool without a capacity.
     Plain(Taker<T, Salsa<T>>),
-    /// In a pool with a capacity; or none, until the next get; or for one get; or since a task was
-    /// kept.
+    /// In a pool with a capacity; or without a seat, until the next get; or for one get; or since a
+    /// task was kept.
     Guarded(Option<Taker<T, Salsa<T>>>),
 }
 
@@ -98,20 +97,19 @@ impl<T: Send> Consumer<T> {
         Consumer::new(&self.shared, self.home)
     }
 
-    /// Takes a task; sleeps while there is none, after a bounded number of looks. Any task: the
-    /// oldest of a chunk, and which chunk is not promised.
+    /// Takes a task; sleeps while there is none, after a bounded number of looks. A chunk's tasks
+    /// come oldest first; the order of chunks is not promised.
     ///
     /// # Errors
     ///
-    /// [`Closed`], once the pool is closed, or all that could put are gone, and all its tasks are
-    /// taken.
+    /// [`Closed`], once the pool is closed, or all handles that could put are gone, and all its
+    /// tasks are taken.
     ///
     /// # Panics
     ///
-    /// If the waker of a future does: of a producer's, which is told that the pool is no longer
-    /// full, or of another consumer's, which is woken in this one's place. The task that was taken
-    /// is kept, and is what this consumer's next get takes; if there is none, it is dropped with
-    /// the consumer.
+    /// If a future's waker panics: the waker of a producer, which learns that the pool is no longer
+    /// full, or of another consumer, which is woken in place of this one. The task that was taken
+    /// is kept for this consumer's next get, or dropped with the consumer.
     #[inline]
     #[doc(alias = "recv")]
     pub fn get(&mut self) -> Result<T, Closed> {
@@ -163,7 +161,7 @@ impl<T: Send> Consumer<T> {
         let found = match self.try_find(&mut place) {
             Ok(task) => task,
             Err(TryGetError::Closed) => return Err(GetTimeoutError::Closed),
-            // A time beyond what the clock can tell is for ever.
+            // A time beyond the range of the clock is for ever.
             Err(TryGetError::Empty) => {
                 self.wait_until(Instant::now().checked_add(timeout), &mut place)?
             }
@@ -201,7 +199,7 @@ impl<T: Send> Consumer<T> {
     of_the_pool!();
 
     /// Takes up to `most` tasks and appends them to `into`; waits for the first, not for the rest.
-    /// Returns how many. In the order in which as many [gets](Consumer::get) would have taken them.
+    /// Returns how many. The order is that of [gets](Consumer::get).
     ///
     /// # Errors
     ///
@@ -236,8 +234,7 @@ impl<T: Send> Consumer<T> {
         Iter(self)
     }
 
-    /// A task: where it lay, or at `place`. It is to be read before anything else is done with this
-    /// consumer.
+    /// A task, in its slot or at `place`. Read it before this consumer is used otherwise.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         match &mut self.seat {
@@ -246,8 +243,8 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// Out of line, and cold, as in `Producer`: a call that was as likely as the other way had a
-    /// loop around a get keep its variables in memory, 44 instructions for 36.
+    /// Out of line and cold, as in `Producer`. With an even branch, a loop around a get kept its
+    /// variables in memory: 44 instructions instead of 36.
     #[cold]
     #[inline(never)]
     fn find_and_release(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
@@ -256,8 +253,8 @@ impl<T: Send> Consumer<T> {
         }
         let found = self.sit().find(place);
         let task = if self.number().is_some_and(|number| number >= OWNED) {
-            // Where it lies it is this consumer's for as long as it has the seat. In two steps: it
-            // may lie in `place`.
+            // While the consumer holds the seat the task in its slot is its own. In two steps: the
+            // task may be in `place`.
             let task = found.map(Found::read);
             // SAFETY: it is written here, into a place that is lent to this function alone.
             let found = task.map(|task| unsafe { Found::at(place.write(task)) });
@@ -274,13 +271,13 @@ impl<T: Send> Consumer<T> {
         })
     }
 
-    /// Wakes whoever is to be woken in this consumer's place, which has found something.
+    /// Wakes the threads to be woken in place of this consumer, which has found something.
     pub(crate) fn wake_with(
         &mut self,
         found: Result<Found<T>, Closed>,
         wake: impl FnOnce(),
     ) -> Result<Found<T>, Closed> {
-        /// A get looks for what was kept where the seat is guarded.
+        /// A get looks for a kept task only if the seat is guarded.
         struct Guards<'a, T: Send>(&'a mut Seat<T>);
         impl<T: Send> Drop for Guards<'_, T> {
             fn drop(&mut self) {
@@ -301,7 +298,7 @@ impl<T: Send> Consumer<T> {
         Ok(task)
     }
 
-    /// What a get had taken when a waker panicked. The pool counted it out then.
+    /// The task that a get had taken when a waker panicked. The pool counted it out then.
     #[cold]
     #[inline(never)]
     fn find_kept(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
@@ -317,7 +314,7 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// This consumer's seat, which it takes if it has none.
+    /// This consumer's seat; takes one if it has none.
     fn sit(&mut self) -> &mut Taker<T, Salsa<T>> {
         let Shared { seats, pools, policy, admission } = &*self.shared;
         let take = || seats.take(pools, policy, self.home);
@@ -340,16 +337,16 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// After a poll: a future that waits has no seat, and of those that were ready few have.
+    /// After a poll: a waiting future has no seat, and few ready ones keep theirs.
     pub(crate) fn polled(&mut self, ready: bool) {
         if !ready || self.number().is_some_and(|number| number >= KEPT) {
             self.rise();
         }
     }
 
-    /// A task, or that there will never be one; nothing if neither is known.
+    /// A task, or `Closed` if there will never be one; `None` if neither is known.
     pub(crate) fn look(&mut self, place: &mut MaybeUninit<T>) -> Option<Result<Found<T>, Closed>> {
-        // In this order: what is not there once all puts are over will never be.
+        // In this order: a task that is not there once all puts are over never comes.
         let settled = self.shared.admission.is_settled();
         match self.find(place) {
             Some(task) => Some(Ok(task)),
@@ -381,7 +378,7 @@ impl<T: Send> Consumer<T> {
     }
 }
 
-/// A get that waits. Its drop takes back the room that it gave back beforehand, if it has no task.
+/// A get that waits. If it gets no task, its drop takes back the room that it gave back beforehand.
 struct Waits<'a, T: Send> {
     consumer: &'a mut Consumer<T>,
     room: Option<&'a Room<Machine>>,
@@ -391,7 +388,6 @@ impl<'a, T: Send> Waits<'a, T> {
     fn begin(consumer: &'a mut Consumer<T>, room: Option<&'a Room<Machine>>) -> Self {
         consumer.room_given_back = room.is_some();
         let waits = Waits { consumer, room };
-        // Wakes a producer, which is foreign code.
         room.into_iter().for_each(Room::release);
         waits
     }
@@ -407,7 +403,7 @@ impl<T: Send> Drop for Waits<'_, T> {
     }
 }
 
-/// Calls `wake`, which calls foreign code. If it panics, `kept` is where the task is then.
+/// Calls `wake`, which calls foreign code. If it panics, the task goes to `kept`.
 #[inline(always)]
 fn keep_while<T>(kept: &mut Option<Box<T>>, task: Found<T>, wake: impl FnOnce()) -> Found<T> {
     struct Taken<'a, T> {
@@ -417,19 +413,19 @@ fn keep_while<T>(kept: &mut Option<Box<T>>, task: Found<T>, wake: impl FnOnce())
     impl<T> Drop for Taken<'_, T> {
         fn drop(&mut self) {
             if let Some(task) = self.task.take() {
-                // Where there is no memory it is dropped.
+                // If there is no memory it is dropped.
                 *self.kept = try_box(task.read()).ok();
             }
         }
     }
     let taken = Taken { kept, task: Some(task) };
     wake();
-    // Not dropped: that has nothing to do, but room on the stack for a task.
+    // Not dropped: its drop would only reserve stack space for a task.
     let mut taken = ManuallyDrop::new(taken);
     taken.task.take().expect("it is taken here or in the drop")
 }
 
-// As the pool.
+// As for the pool.
 impl<T: Send> UnwindSafe for Consumer<T> {}
 impl<T: Send> RefUnwindSafe for Consumer<T> {}
 
@@ -449,7 +445,7 @@ impl<T: Send> Clone for Consumer<T> {
 
 impl<T: Send> Drop for Consumer<T> {
     fn drop(&mut self) {
-        /// Drops what is left, also if a waker panics that is told of the close.
+        /// Drops the remaining tasks, also if a waker panics during the close.
         struct Discards<'a, T: Send>(&'a mut Consumer<T>);
         impl<T: Send> Drop for Discards<'_, T> {
             fn drop(&mut self) {

@@ -11,9 +11,10 @@ pub enum PutError<T> {
     Closed(T),
     /// All consumers are gone. What was in the pool has been dropped.
     NoConsumer(T),
-    /// The pool holds as many tasks as its capacity says. Only `try_put` gives this; `put` waits.
+    /// The pool is at its capacity. Only `try_put` gives this; `put` waits.
     Full(T),
-    /// The time is up, and the pool was full. Only `put_timeout` and `put_deadline` give this.
+    /// The timeout has passed, and the pool was full. Only `put_timeout` and `put_deadline` give
+    /// this.
     TimedOut(T),
     /// There is no memory for another chunk.
     OutOfMemory(T),
@@ -62,12 +63,12 @@ impl<T> fmt::Display for PutError<T> {
 
 impl<T> Error for PutError<T> {}
 
-/// How far a `put_many` came.
+/// The progress of a `put_many` that failed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct PutManyError<T> {
-    /// How many tasks were put.
+    /// The number of tasks that were put.
     pub put: usize,
-    /// The task after them, and why it was not.
+    /// The next task, and why it was not put.
     pub error: PutError<T>,
 }
 
@@ -122,7 +123,7 @@ impl Error for TryGetError {}
 /// Why `get_timeout` has no task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GetTimeoutError {
-    /// The time is up, and there was no task.
+    /// The timeout has passed, and there was no task.
     TimedOut,
     /// As [`Closed`].
     Closed,

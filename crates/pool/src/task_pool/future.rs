@@ -1,8 +1,8 @@
-//! [`Consumer::get_async`] and [`Producer::put_async`]: for tasks of an async runtime, any of them.
+//! [`Consumer::get_async`] and [`Producer::put_async`], for any async runtime.
 //!
-//! Both are cancel safe: a future that is dropped before it is ready has taken nothing and put
-//! nothing. So they may stand in a `select!` among others, or in a [`Selector`](crate::Selector),
-//! which is how one waits for several pools:
+//! Both are cancel safe: a future that is dropped before it is ready has taken and put nothing. So
+//! they may stand in a `select!` among others, or in a [`Selector`](crate::Selector), to wait for
+//! several pools:
 //!
 //! ```ignore
 //! tokio::select! {
@@ -73,10 +73,10 @@ impl<T: Send> Get<'_, T> {
         let shared = Arc::clone(&self.consumer.shared);
         let gate = &shared.admission.tasks;
         if self.entry.as_ref().is_some_and(|entry| gate.renew(entry, context.waker())) {
-            // Polled by chance: it has kept its entry, and one look will do.
+            // A spurious poll: it has kept its entry, and one look is enough.
             return self.look_entered();
         }
-        // Woken for something, if it had an entry.
+        // If it had an entry, it was woken for something.
         let woken = self.entry.take().map(|_| gate.woken());
         let mut place = MaybeUninit::uninit();
         let found = self.consumer.look(&mut place);
@@ -84,12 +84,12 @@ impl<T: Send> Get<'_, T> {
         if let Some(found) = found {
             return Poll::Ready(found.map(Found::read));
         }
-        // Kept before the look, which may panic: then `drop` gives the entry up.
+        // Stored before the look, which may panic: then `drop` gives the entry up.
         self.entry = Some(gate.enter(context.waker()));
         self.look_entered()
     }
 
-    /// The last look before it is pending.
+    /// The last look before it returns pending.
     fn look_entered(&mut self) -> Poll<Result<T, Closed>> {
         let mut place = MaybeUninit::uninit();
         match self.consumer.look(&mut place) {
@@ -106,7 +106,7 @@ impl<T: Send> Get<'_, T> {
         }
     }
 
-    /// If it was woken for something it will not take that: another may.
+    /// A future that was woken and does not take the task passes the wake-up on.
     fn give_up(&mut self) {
         if let Some(entry) = self.entry.take() {
             self.consumer.shared.admission.tasks.left_with_something(&entry);
@@ -144,7 +144,7 @@ pub struct Put<'a, T: Send> {
     pub(crate) entry: Option<Entry>,
 }
 
-// The task is moved in and out, and nothing points to it.
+// The task is moved in and out; no pointer leads to it.
 impl<T: Send> Unpin for Put<'_, T> {}
 
 impl<T: Send> fmt::Debug for Put<'_, T> {
@@ -166,8 +166,8 @@ impl<T: Send> Future for Put<'_, T> {
     }
 }
 
-/// Polls a put of the task that is there. Without one it is over. If it panics, the task is there
-/// still, or has been put.
+/// Polls a put of `task`; without a task it is over. If it panics, the task is still there, or has
+/// been put.
 pub(crate) fn poll_put<T: Send>(
     producer: &mut Producer<T>,
     task: &mut Option<T>,
@@ -181,7 +181,7 @@ pub(crate) fn poll_put<T: Send>(
     let room = shared.admission.room.as_ref();
     let kept = entry.as_ref().zip(room);
     if !kept.is_some_and(|(entry, room)| room.gate.renew(entry, context.waker())) {
-        // Woken for room, if it had an entry.
+        // If it had an entry, it was woken for room.
         let woken = entry.take().zip(room).map(|(_, room)| room.gate.woken());
         let done = producer.try_put_from(task);
         woken.into_iter().for_each(Woken::looked);
@@ -190,7 +190,7 @@ pub(crate) fn poll_put<T: Send>(
         }
         *entry = room.map(|room| room.gate.enter(context.waker()));
     }
-    // The last try before it is pending.
+    // The last try before it returns pending.
     let Some(done) = producer.try_put_from(task) else { return Poll::Pending };
     let mut over = Over { task, done: Some(done) };
     if let Some((entry, room)) = entry.take().zip(room) {
@@ -199,8 +199,7 @@ pub(crate) fn poll_put<T: Send>(
     Poll::Ready(over.done.take().expect("it is taken here or in the drop"))
 }
 
-/// A put that is over, while another is woken in its place. If that panics, a task that was refused
-/// is there again.
+/// A finished put, while another is woken in its place. If that panics, a refused task is put back.
 struct Over<'a, T> {
     task: &'a mut Option<T>,
     done: Option<Result<(), PutError<T>>>,
@@ -215,7 +214,7 @@ impl<T> Drop for Over<'_, T> {
 }
 
 impl<T: Send> Put<'_, T> {
-    /// If it was woken for room it will not take that: another may.
+    /// A future that was woken for room and does not use it passes the wake-up on.
     fn give_up(&mut self) {
         if let (Some(entry), Some(room)) = (self.entry.take(), self.producer.room()) {
             room.gate.left_with_something(&entry);

@@ -15,32 +15,31 @@
 //! lasted until its own end.
 //!
 //! 1. *w3 misses the watch.* Then w1 comes before the costly fence of this watch, by the guarantee
-//!    of [`StoreLoad`] (the waker is the owner). The sleeper issued that fence itself, or was told
-//!    under the lock that it is over. So s3 finds the thing, unless another took it.
+//!    of [`StoreLoad`] (the waker is the owner). The sleeper issued that fence itself, or read
+//!    under the lock that it is over. So s3 finds the thing, unless another thread took it.
 //! 2. *w3 sees the watch, and w4 locks before s1.* The lock orders w1 before s3, which finds the
-//!    thing, unless another took it.
+//!    thing, unless another thread took it.
 //! 3. *w3 sees the watch, and w4 locks after s1.* There is an entry, this one or an earlier one. It
 //!    is taken out before it is woken: each thing put wakes one sleeper, never the same one twice.
 //!
-//! So a sleeper that comes where another sleeps pays for a lock, and not for a process-wide
-//! barrier, nor does the next after one that was woken, until a waker has found nobody. **If the
-//! end of a watch forgot that it is fenced**, the next watch would begin without a barrier: a waker
-//! that missed it, and a sleeper that missed the thing. **If a watch were fenced from its begin**,
-//! a second sleeper would look before the first one's barrier. Models have both, and find both.
+//! So a sleeper that comes while another sleeps pays for a lock, and not for a process-wide
+//! barrier. So does the next after a sleeper was woken, until a waker has found no entry. **If the
+//! end of a watch did not clear *fenced***, the next watch would begin without a barrier: a waker
+//! could miss the watch, and a sleeper the thing. **If a watch were fenced from its begin**, a
+//! second sleeper would look before the first one's barrier. Models have both, and find both.
 //!
-//! A sleeper that finds what it waits for by itself, and its entry gone, was woken for another
+//! If a sleeper finds what it waits for by itself, and its entry is gone, it was woken for another
 //! thing, and wakes the next in its place. A sleeper that looks again, and has kept its entry, need
 //! not enter again: the argument holds since it entered.
 //!
-//! While nobody sleeps a look costs one load of a line that nobody writes, and one comparison: all
-//! that could ask for more than that stands in the one word, also what never changes, such as that
-//! this system has no process-wide barrier and the cheap end of the fence is therefore not cheap.
+//! While no thread sleeps a look costs one load of a line that no thread writes, and one
+//! comparison. All reasons to do more stand in that one word. One of them never changes: this
+//! system has no process-wide barrier, so the cheap end of the fence is not cheap.
 //!
 //! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped
 //! after it is released, so that a waker may use the pool. If one panics while all are woken, the
-//! others are woken while that panic unwinds. A sleeper whose look panics gives up its entry: a
-//! wake-up that went to it goes to the next, and so does one that it was going to look for
-//! ([`Woken`]).
+//! others are woken while that panic unwinds. A sleeper whose look panics gives up its entry. A
+//! wake-up that it had, or was going to look for ([`Woken`]), goes to the next.
 
 use std::ops::DerefMut;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -53,7 +52,7 @@ use crate::registry::each;
 
 /// Set once the pool is closed.
 const CLOSED: u64 = 1;
-/// Set from the start where whoever passes has more to do than to look.
+/// Set from the start if each passing thread has more to do than look.
 const GUARDED: u64 = 2;
 /// Set while there is an entry, and until a waker has found none.
 const WATCHED: u64 = 4;
@@ -63,7 +62,7 @@ pub(crate) struct Gate<M: Memory> {
     sleepers: Mutex<Watched>,
 }
 
-/// What the lock of a gate guards.
+/// The data under a gate's lock.
 #[derive(Default)]
 struct Watched {
     sleepers: Sleepers,
@@ -75,7 +74,7 @@ struct Watched {
     ended: u64,
 }
 
-/// A gate without its lock, which is its caller's: models have one of their own.
+/// A gate without its lock, which the caller has: models use their own.
 struct Watch<M: Memory> {
     word: CachePadded<M::Word>,
     fence: Asymmetric<M>,
@@ -88,7 +87,7 @@ impl<M: Memory> Watch<M> {
         let entry = it.sleepers.push(waker);
         if !it.lasts {
             it.lasts = true;
-            // Relaxed: the lock orders the changes of the bit; who looks at it has a fence.
+            // Relaxed: the lock orders the changes of the bit; readers have a fence.
             self.word.fetch_or(WATCHED, Ordering::Relaxed);
         }
         let (fenced, ended) = (it.fenced, it.ended);
@@ -96,7 +95,7 @@ impl<M: Memory> Watch<M> {
         if !fenced {
             self.fence.thief();
             let mut it = lock();
-            // Not of a watch that began after the fence.
+            // The fence does not count for a watch that began after it.
             it.fenced |= it.lasts && it.ended == ended;
         }
         entry
@@ -112,7 +111,7 @@ impl<M: Memory> Watch<M> {
         first
     }
 
-    /// Takes an entry out. Nothing if it was gone.
+    /// Takes an entry out; `None` if it was gone.
     fn leave<G: DerefMut<Target = Watched>>(
         &self,
         lock: impl Fn() -> G,
@@ -126,7 +125,7 @@ impl<M: Memory> Watch<M> {
         removed
     }
 
-    /// Ends the watch, of which there are no entries.
+    /// Ends a watch without entries.
     fn end(&self, it: &mut Watched) {
         if it.lasts {
             it.lasts = false;
@@ -138,13 +137,13 @@ impl<M: Memory> Watch<M> {
     }
 }
 
-/// A wake-up that a sleeper has had, and for which it is going to look. Dropped before, as by a
-/// panic, it goes to the next.
+/// A sleeper's wake-up, for which it is going to look. If it is dropped before that, as by a panic,
+/// the wake-up goes to the next.
 #[must_use]
 pub(crate) struct Woken<'a, M: Memory>(&'a Gate<M>);
 
 impl<M: Memory> Woken<'_, M> {
-    /// The sleeper has looked.
+    /// The sleeper has looked; the wake-up is used.
     pub(crate) fn looked(self) {
         core::mem::forget(self);
     }
@@ -157,8 +156,8 @@ impl<M: Memory> Drop for Woken<'_, M> {
 }
 
 impl<M: Memory> Gate<M> {
-    /// An open gate. If it is `guarded` no look at it is [`plain`](Gate::is_plain), and none is
-    /// where the system has no process-wide barrier.
+    /// An open gate. If it is `guarded`, or the system has no process-wide barrier, no look at it
+    /// is [`plain`](Gate::is_plain).
     pub(crate) fn new(guarded: bool) -> Self {
         let fence = Asymmetric::new();
         let plain = !guarded && fence.in_force() == InForce::ProcessWide;
@@ -166,35 +165,35 @@ impl<M: Memory> Gate<M> {
         Gate { watch: Watch { word, fence }, sleepers: Mutex::default() }
     }
 
-    /// Whether the gate is open, nobody sleeps, and it is not guarded: then this look is ordered
-    /// after all that this thread has done. If not, ask [`light`](Gate::light) for that.
+    /// Whether the gate is open, without sleepers and not guarded. If so, this look is ordered
+    /// after all that this thread has done. If not, [`light`](Gate::light) orders it.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        // The cheap end of `fence`, with no need to ask whether it is in force: where it is not the
-        // word is never 0.
+        // The cheap end of `fence`. It need not be checked that it is in force: otherwise the word
+        // is never 0.
         M::light();
         // Relaxed: ordered by the fence.
         self.watch.word.load(Ordering::Relaxed) == 0
     }
 
-    /// Orders what this thread has done before what it sees of the gate after.
+    /// Orders this thread's earlier accesses before its later looks at the gate.
     pub(crate) fn light(&self) {
         self.watch.fence.owner();
     }
 
-    /// Orders what this thread did to the gate before what it sees of others' doings after.
+    /// Orders this thread's changes of the gate before its later looks at other threads' stores.
     pub(crate) fn heavy(&self) {
         self.watch.fence.thief();
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire pairs with the Release in `close`: who sees the gate closed sees why. The rest is
-        // ordered by the fences around it.
+        // Acquire pairs with the Release in `close`: a thread that sees the gate closed sees why.
+        // The fences around it order the rest.
         self.watch.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Wakes up to `things` sleepers, if there are any: that many things are there for the taking.
-    /// Wakes all if the gate is closed: it may be this that they wait to see the end of.
+    /// Wakes up to `things` sleepers, one for each new thing. Wakes all if the gate is closed: they
+    /// may wait for the end of this put.
     #[inline(always)]
     pub(crate) fn wake(&self, things: usize) {
         if !self.is_plain() {
@@ -215,7 +214,7 @@ impl<M: Memory> Gate<M> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Watched> {
-        // Nothing that runs under the lock can leave the entries half changed.
+        // No code under the lock can panic and leave the entries half changed.
         self.sleepers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -248,7 +247,7 @@ impl<M: Memory> Gate<M> {
         self.watch.enter(|| self.lock(), waker)
     }
 
-    /// Lets `waker` be what is woken for an entry. Whether the entry is still there.
+    /// Replaces the waker of an entry. Returns whether the entry is still there.
     pub(crate) fn renew(&self, entry: &Entry, waker: &Waker) -> bool {
         match self.lock().sleepers.get_mut(entry) {
             Some(old) if old.will_wake(waker) => return true,
@@ -258,13 +257,13 @@ impl<M: Memory> Gate<M> {
         let mut waker = waker.clone();
         let mut it = self.lock();
         let there = it.sleepers.get_mut(entry).map(|old| core::mem::swap(old, &mut waker));
-        // Before the old waker is dropped, or the new one if nobody needs it: that may be foreign
-        // code.
+        // Unlocks before the old or the unused waker is dropped: its drop is foreign code.
         drop(it);
         there.is_some()
     }
 
-    /// Takes an entry away. Whether it was gone: somebody has woken this sleeper, or is about to.
+    /// Takes an entry away. Returns whether it was gone: another thread has woken this sleeper, or
+    /// is about to.
     pub(crate) fn leave(&self, entry: &Entry) -> bool {
         // The waker, which may be foreign code, is dropped after the lock is released.
         self.watch.leave(|| self.lock(), entry).is_none()
@@ -275,13 +274,12 @@ impl<M: Memory> Gate<M> {
         self.leave(entry).then(|| self.woken())
     }
 
-    /// For a sleeper that has seen that its entry is gone, and looks next for what it was woken
-    /// for.
+    /// For a sleeper whose entry is gone and that looks next for what it was woken for.
     pub(crate) fn woken(&self) -> Woken<'_, M> {
         Woken(self)
     }
 
-    /// To be called by a sleeper that found something by itself.
+    /// For a sleeper that found something by itself.
     pub(crate) fn left_with_something(&self, entry: &Entry) {
         if self.leave(entry) {
             self.wake_sleepers(1);

@@ -44,8 +44,8 @@ impl<T: Send> Iterator for IntoIter<T> {
     }
 }
 
-// A pool that is closed and empty stays so; one that is empty may have a task later, so that
-// `TryIter` is none.
+// A pool that is closed and empty stays so. An empty open pool may have a task later, so `TryIter`
+// is not fused.
 impl<T: Send> FusedIterator for Iter<'_, T> {}
 impl<T: Send> FusedIterator for IntoIter<T> {}
 

@@ -1,5 +1,4 @@
-//! Futures that own their handle, and give it back: to be kept in a struct, or sent to another
-//! task.
+//! Futures that own their handle and give it back, to be kept in a struct or sent to another task.
 
 use std::fmt;
 use std::future::Future;
@@ -41,7 +40,7 @@ pub struct OwnedPut<T: Send> {
     entry: Option<Entry>,
 }
 
-// Tasks are moved in and out, and nothing points to them.
+// Tasks are moved in and out; no pointer leads to them.
 impl<T: Send> Unpin for OwnedGet<T> {}
 impl<T: Send> Unpin for OwnedPut<T> {}
 

@@ -1,4 +1,4 @@
-//! [`TaskPool`]: SALSA with everything around it that a program wants.
+//! [`TaskPool`]: SALSA with the interface of a channel.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -15,7 +15,7 @@ use crate::mechanism::NoHandle;
 use crate::policy::{Feeder, Policy};
 use crate::salsa::Salsa;
 
-/// Tasks in a chunk, unless the builder is told otherwise. The paper's optimum (figure 8).
+/// The default number of tasks in a chunk: the paper's optimum (figure 8).
 pub const CHUNK_LENGTH: usize = 1000;
 
 /// A pool of tasks between threads that make them and threads that do them.
@@ -54,18 +54,18 @@ pub const CHUNK_LENGTH: usize = 1000;
 ///   that runs meanwhile may succeed; its task is dropped, too.
 /// - With the last `TaskPool` a side is gone that has never had a handle.
 ///
-/// A closed pool stays closed: what a producer puts that is made later is refused. So make the
-/// producers first, or clone one, and then start the threads: of threads that each make their own,
-/// the first may have ended before the second begins. A pool to which producers or consumers come
-/// by and by is built with [`stays_open`](Builder::stays_open): there a side is gone when all its
-/// handles *and all `TaskPool`s* have been dropped.
+/// A closed pool stays closed: a producer made later is refused. So make the producers first, or
+/// clone one, and then start the threads. If each thread makes its own, the first may have ended
+/// before the second begins. Build a pool to which producers or consumers come later with
+/// [`stays_open`](Builder::stays_open): its sides are gone when all their handles *and all
+/// `TaskPool`s* have been dropped.
 #[doc(alias = "channel")]
 pub struct TaskPool<T: Send> {
     shared: Arc<Shared<T>>,
 }
 
 impl<T: Send> TaskPool<T> {
-    /// A pool without a limit to the tasks that it holds.
+    /// A pool without a capacity.
     ///
     /// # Panics
     ///
@@ -92,8 +92,8 @@ impl<T: Send> TaskPool<T> {
     ///
     /// # Panics
     ///
-    /// If `capacity` is 0: a pool cannot hand a task from thread to thread without holding it. If
-    /// there is no memory. [`Builder::build`] gives an error instead.
+    /// If `capacity` is 0, because a pool must hold a task to hand it over, or if there is no
+    /// memory. [`Builder::build`] gives an error instead.
     pub fn bounded(capacity: usize) -> Self {
         match Self::builder().capacity(capacity).build() {
             Ok(pool) => pool,
@@ -101,7 +101,7 @@ impl<T: Send> TaskPool<T> {
         }
     }
 
-    /// A pool with settings.
+    /// A builder of a pool with settings.
     pub fn builder() -> Builder<T> {
         let policy = Policy::default();
         Builder {
@@ -113,7 +113,6 @@ impl<T: Send> TaskPool<T> {
         }
     }
 
-    /// One more handle.
     fn of(shared: Arc<Shared<T>>) -> Self {
         shared.admission.sides.join_pool();
         TaskPool { shared }
@@ -129,8 +128,8 @@ impl<T: Send> TaskPool<T> {
         self.producer_at(0)
     }
 
-    /// As [`producer`](TaskPool::producer), for a thread whose home is `home`: what the builder's
-    /// [`distance`](Builder::distance) is called with.
+    /// As [`producer`](TaskPool::producer), for a thread whose home is `home`: the first argument
+    /// of the builder's [`distance`](Builder::distance).
     ///
     /// # Errors
     ///
@@ -166,8 +165,7 @@ impl<T: Send> TaskPool<T> {
     of_the_pool!();
 
     /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that
-    /// panics leaves no consumer waiting for what will not come, though there are other
-    /// producers:
+    /// panics leaves no consumer waiting for other producers:
     ///
     /// ```
     /// use poach_pool::TaskPool;
@@ -190,7 +188,7 @@ impl<T: Send> TaskPool<T> {
     }
 }
 
-// What a panic leaves of a pool is whole: see "Foreign code" in the crate's page.
+// A panic leaves a pool whole: see "Foreign code" in the crate's page.
 impl<T: Send> UnwindSafe for TaskPool<T> {}
 impl<T: Send> RefUnwindSafe for TaskPool<T> {}
 
@@ -208,7 +206,7 @@ impl<T: Send> Clone for TaskPool<T> {
 
 impl<T: Send> Drop for TaskPool<T> {
     fn drop(&mut self) {
-        /// Drops what nobody can take, also if a waker panics that is told of the close.
+        /// Drops tasks that no handle can take, also if a waker panics during the close.
         struct Discards<'a, T: Send>(&'a Shared<T>);
         impl<T: Send> Drop for Discards<'_, T> {
             fn drop(&mut self) {
@@ -278,17 +276,17 @@ impl<T: Send> Builder<T> {
         self
     }
 
-    /// Tasks in a chunk: what a thief steals at once, and the unit in which memory is had. 1000
-    /// unless set.
+    /// Tasks in a chunk: the number that a thief steals at once, and the unit of allocation. The
+    /// default is 1000.
     #[must_use]
     pub fn chunk_length(mut self, tasks: usize) -> Self {
         self.chunk = tasks;
         self
     }
 
-    /// Whether the pool stays open while a [`TaskPool`] is kept, though all producers or all
-    /// consumers have gone: for those that are made later. Not unless this is set: [who closes
-    /// a pool](TaskPool#who-closes-a-pool).
+    /// Whether the pool stays open while a [`TaskPool`] is kept, even after all producers or all
+    /// consumers have gone. The default is `false`: [who closes a
+    /// pool](TaskPool#who-closes-a-pool).
     ///
     /// ```
     /// use poach_pool::{Closed, TaskPool};
@@ -307,15 +305,15 @@ impl<T: Send> Builder<T> {
         self
     }
 
-    /// Whether producers pass over consumers that have fallen behind. They do unless told not to.
+    /// Whether producers pass over consumers that have fallen behind. The default is `true`.
     #[must_use]
     pub fn balancing(mut self, balancing: bool) -> Self {
         self.policy.balancing = balancing;
         self
     }
 
-    /// How far consumer number `.1` is from a handle whose home is `.0`; nearer ones are served and
-    /// robbed first. All are alike unless this is set.
+    /// The distance of consumer number `.1` from a handle whose home is `.0`; nearer ones are
+    /// served and robbed first. By default all are equally distant.
     #[must_use]
     pub fn distance(
         mut self,
@@ -329,7 +327,7 @@ impl<T: Send> Builder<T> {
     ///
     /// # Errors
     ///
-    /// [`BuildError`], for a capacity or chunk length of 0, or where there is no memory.
+    /// [`BuildError`], for a capacity or chunk length of 0, or for lack of memory.
     pub fn build(self) -> Result<TaskPool<T>, BuildError> {
         if self.capacity == Some(0) {
             return Err(BuildError::ZeroCapacity);

@@ -1,4 +1,4 @@
-//! [`Producer`]: one thread's way into a pool.
+//! [`Producer`]: one thread's handle to put tasks.
 
 use std::cell::Cell;
 use std::fmt;
@@ -49,10 +49,9 @@ impl<T: Send> fmt::Debug for Producer<T> {
     }
 }
 
-/// A put: the task goes from here to its place, and is not passed on to any function: a large one
-/// would be copied for each. `$task` is evaluated once there is a place, or there is none to be
-/// had. Where the gate is plain there is nothing else to ask than whether there is a place: no
-/// capacity either, with which it never is.
+/// A put. The task is written to its place here and is not passed to any function, which would copy
+/// a large one. `$task` is evaluated once there is a place, or there can be none. If the gate is
+/// plain the only other check is for a place: a pool with a capacity never has a plain gate.
 macro_rules! put {
     ($self:ident, $task:expr, $wait:expr) => {{
         let Producer { feeder, busy, shared, .. } = $self;
@@ -63,11 +62,10 @@ macro_rules! put {
             return refused(why, shared, $task);
         }
         let place = feeder.end().place();
-        // SAFETY: this place was found, or prepared by `begin_slowly`. Nobody reads it before
-        // `filled` is past it, and its last life's reader was done before the chunk was
-        // reset.
+        // SAFETY: this place was found, or prepared by `begin_slowly`. No consumer reads it before
+        // `filled` is past it, and the reader of its last life was done before the chunk was reset.
         unsafe { place.slot.write($task) };
-        // SAFETY: it is this producer's, and was written just now.
+        // SAFETY: `place` is this producer's, and the task was written just now.
         unsafe { feeder.end().publish(&place) };
         if Putting::<Machine>::of(busy, &shared.admission.tasks).end() {
             put_into_closed(shared);
@@ -93,8 +91,8 @@ impl<T: Send> Producer<T> {
         Ok(Producer::new(self.feeder.another()?, Arc::clone(&self.shared)))
     }
 
-    /// Puts a task; sleeps while a pool that has a capacity is full. Without a capacity wait-free
-    /// but for a chunk's memory and for waking a sleeping consumer.
+    /// Puts a task; sleeps while a pool with a capacity is full. Without a capacity it is
+    /// wait-free, except for a chunk's memory and for waking a sleeping consumer.
     ///
     /// What one producer puts goes to several consumers in turn, so it comes out in no promised
     /// order, even if nobody steals ([what order is promised](crate#what-order-is-promised)).
@@ -120,8 +118,8 @@ impl<T: Send> Producer<T> {
         put!(self, task, Wait::No)
     }
 
-    /// Puts the task that is there, if there is room, which it says by an answer. Where foreign
-    /// code panics the task is there still, or has been put.
+    /// Puts the task if there is room, and then returns the result. If foreign code panics the task
+    /// is still there, or has been put.
     pub(crate) fn try_put_from(&mut self, task: &mut Option<T>) -> Option<Result<(), PutError<T>>> {
         let put = |from: &mut Option<T>| from.take().expect("there is a task");
         let done: Result<(), PutError<T>> = (|| put!(self, put(task), Wait::No))();
@@ -134,8 +132,8 @@ impl<T: Send> Producer<T> {
         }
     }
 
-    /// Puts a task; waits no longer than `timeout` for room. A time beyond what the clock can tell
-    /// is for ever.
+    /// Puts a task; waits no longer than `timeout` for room. A timeout beyond the range of the
+    /// clock is for ever.
     ///
     /// ```
     /// use std::time::Duration;
@@ -194,8 +192,8 @@ impl<T: Send> Producer<T> {
     }
 }
 
-/// What a put must do before it can go on: it is admitted, and has a place for its task. Out of
-/// line: a put that has both shall not keep registers for this.
+/// The slow begin of a put: it is admitted and finds a place. Out of line, so that the fast path
+/// keeps no registers for it.
 #[cold]
 #[inline(never)]
 fn begin_slowly<T: Send>(
@@ -229,11 +227,10 @@ fn put_into_closed<T: Send>(shared: &Shared<T>) {
     }
 }
 
-/// The error of a task that was not put.
 #[cold]
 #[inline(never)]
 fn refused<T: Send>(why: Refused, shared: &Shared<T>, task: T) -> Result<(), PutError<T>> {
-    // First what, and then the task: a large one is not copied for each.
+    // First the variant, then the task: a large task is not copied for each.
     let error: fn(T) -> PutError<T> = match why {
         Refused::Closed if shared.admission.sides.is_untaken() => PutError::NoConsumer,
         Refused::Closed => PutError::Closed,
@@ -259,7 +256,7 @@ impl<T: Send> Clone for Producer<T> {
     }
 }
 
-// As the pool.
+// As for the pool.
 impl<T: Send> UnwindSafe for Producer<T> {}
 impl<T: Send> RefUnwindSafe for Producer<T> {}
 

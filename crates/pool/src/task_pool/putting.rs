@@ -6,10 +6,9 @@ use poach_memory::{CachePadded, Memory, Ordering, Word};
 
 use super::gate::Gate;
 
-/// A word that is 1 while its producer is inside a put.
 pub(crate) type Busy<M> = CachePadded<<M as Memory>::Word>;
 
-/// A put under way. Its drop says that it is over and wakes who may wait for that.
+/// A put under way. Its drop ends the put and wakes threads that may wait for that.
 #[must_use]
 pub(crate) struct Putting<'a, M: Memory> {
     pub(crate) busy: &'a Busy<M>,
@@ -19,13 +18,13 @@ pub(crate) struct Putting<'a, M: Memory> {
 impl<'a, M: Memory> Putting<'a, M> {
     #[inline(always)]
     pub(crate) fn begin(busy: &'a Busy<M>, gate: &'a Gate<M>) -> Self {
-        // Relaxed: ordered before the look at the gate by the fence that comes with it.
+        // Relaxed: the fence of the following look at the gate orders it.
         busy.store(1, Ordering::Relaxed);
         Putting { busy, gate }
     }
 
-    /// The put of a task for which there is a place goes on: until its [end](Putting::end) nothing
-    /// can panic.
+    /// Continues a put that has a place for its task. No code can panic until its
+    /// [end](Putting::end).
     #[inline(always)]
     pub(crate) fn go_on(self) {
         mem::forget(self);
@@ -37,14 +36,14 @@ impl<'a, M: Memory> Putting<'a, M> {
         Putting { busy, gate }
     }
 
-    /// Whether the pool is open, has no capacity, and nobody sleeps: then there is nothing else to
-    /// ask.
+    /// Whether the pool is open, without a capacity and without sleepers: then no other check is
+    /// needed.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.gate.is_plain()
     }
 
-    /// Ends a put whose task is in the pool. Whether the pool is closed: then ask
+    /// Ends a put whose task is in the pool. Returns whether the pool is closed: then check
     /// [`is_abandoned`](Sides::is_abandoned).
     #[inline(always)]
     pub(crate) fn end(self) -> bool {
@@ -56,12 +55,13 @@ impl<'a, M: Memory> Putting<'a, M> {
     /// p4.
     #[inline(always)]
     fn over(&self) {
-        // Release pairs with the Acquire in `is_settled`: who sees the put over sees its task.
+        // Release pairs with the Acquire in `is_settled`: a thread that sees the put finished sees
+        // its task.
         self.busy.store(0, Ordering::Release);
     }
 }
 
-/// p5, p6 where the gate is not plain. Whether it is closed.
+/// p5, p6 if the gate is not plain. Returns whether it is closed.
 #[cold]
 #[inline(never)]
 fn wake_and_look<M: Memory>(gate: &Gate<M>) -> bool {

@@ -1,14 +1,13 @@
-//! Which consumers have a single-consumer pool of their own, a *seat*.
+//! Seats: a *seat* is a single-consumer pool that one consumer holds.
 //!
-//! A get that finds nothing has looked at the pool of every seat. So a future that waits keeps
-//! none: it takes a seat for each poll and gives it back, and what a poll costs depends on how many
-//! consumers look at one time, not on how many wait. A consumer that threads wait with keeps its
-//! seat, and so do the first few that futures were ready with.
+//! A get that finds nothing has looked at the pool of every seat. So a waiting future keeps no
+//! seat. It takes a seat for each poll and gives it back, so the cost of a poll depends on the
+//! number of consumers that look at one time, not on the number that wait. A consumer that threads
+//! wait with keeps its seat, and so do the first few whose futures were ready.
 //!
-//! Seats that nobody has are kept here, so that producers still serve their pools and the next
-//! consumer finds the chunk that it begins with. The lowest number is taken first. A seat that
-//! stays here while [`WINDOW`] others are given back is released: the pool's searches then no
-//! longer go that far.
+//! Free seats are kept here, so that producers still serve their pools and the next consumer finds
+//! its first chunk. The lowest number is taken first. A seat that stays here while [`WINDOW`]
+//! others are given back is released, which shortens the pool's searches.
 
 use std::mem::MaybeUninit;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,21 +18,21 @@ use crate::policy::{Policy, Taker};
 use crate::registry::each;
 use crate::salsa::{Found, Salsa, SalsaConsumer};
 
-/// From this number of seats on a new consumer has none before its first get.
+/// A new consumer with this seat number or a higher one takes no seat before its first get.
 const EAGER: usize = 64;
 /// A seat with a lower number may be kept by a consumer whose future was ready.
 pub(crate) const KEPT: usize = 8;
-/// A seat with this number or a higher one is kept for no longer than a look, so that consumers
-/// beyond it take turns.
+/// A seat with this number or a higher one is held for one look only, so that consumers beyond it
+/// take turns.
 pub(crate) const OWNED: usize = 512;
-/// How many seats are given back before those are given up that nobody needed meanwhile.
+/// How many seats are given back before the seats that stayed unused meanwhile are released.
 const WINDOW: u32 = 64;
 
 type Seat<T> = Taker<T, Salsa<T>>;
 
 impl<T: Send> Seat<T> {
-    /// As [`get`](Taker::get), of a task that may be large: it is where it lay, or at `place`, and
-    /// is to be read before anything else is done with this taker.
+    /// As [`get`](Taker::get), for a large task: it stays in its slot, or is moved to `place`. Read
+    /// it before this taker is used otherwise.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         match self.end.find(place) {
@@ -44,13 +43,12 @@ impl<T: Send> Seat<T> {
         }
     }
 
-    /// Drops all tasks that there are, where they lie, and calls `dropped` before each. Asks no
-    /// distance, which is foreign code. If a task's drop panics the others are dropped while
-    /// that unwinds.
+    /// Drops all tasks in place, and calls `dropped` before each. Asks no distance, which is
+    /// foreign code. If a task's drop panics the others are dropped while that unwinds.
     pub(crate) fn discard(&mut self, dropped: impl Fn()) {
         let mut place = MaybeUninit::uninit();
         each(|| {
-            // The place is lent again only where nothing lies there.
+            // `place` is borrowed again only when it holds no task.
             let mut task = self.end.find(&mut place);
             if task.is_none() {
                 let mut pools = 0..self.pools.pools();
@@ -70,9 +68,9 @@ pub(crate) struct Seats<T: Send>(Mutex<Idle<T>>);
 struct Idle<T: Send> {
     /// The lowest number last.
     seats: Vec<Seat<T>>,
-    /// How few there were since the window began.
+    /// The least number of free seats since the window began.
     least: usize,
-    /// How many were given back since then.
+    /// The number of seats given back since then.
     given: u32,
 }
 
@@ -82,12 +80,12 @@ impl<T: Send> Seats<T> {
     }
 
     fn lock(&self) -> MutexGuard<'_, Idle<T>> {
-        // Nothing that runs under the lock can leave it half changed.
+        // No code under the lock can panic and leave it half changed.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a new consumer, unless it shall have none before its first get: where others take
-    /// turns.
+    /// A seat for a new consumer. `None` if it takes its first seat at its first get, because
+    /// consumers take turns.
     ///
     /// # Errors
     ///
@@ -103,7 +101,7 @@ impl<T: Send> Seats<T> {
         }
         match Taker::at(pools, policy.clone(), home) {
             Ok(seat) if seat.number() < EAGER => Ok(Some(seat)),
-            // Others came meanwhile.
+            // Other consumers came meanwhile.
             Ok(seat) => {
                 self.give(seat);
                 Ok(None)
@@ -113,12 +111,12 @@ impl<T: Send> Seats<T> {
         }
     }
 
-    /// A seat for a consumer whose home is `home`. Waits while all are taken, which then are taken
-    /// for a look alone.
+    /// A seat for a consumer whose home is `home`. Waits while all are taken; each is then held for
+    /// one look only.
     ///
     /// # Panics
     ///
-    /// If none was given back and there is no memory for another.
+    /// If no seat was given back and there is no memory for another.
     pub(crate) fn take(&self, pools: &Arc<Salsa<T>>, policy: &Policy, home: usize) -> Seat<T> {
         self.try_take(pools, policy, home).unwrap_or_else(|error| panic!("{error}"))
     }
@@ -127,7 +125,7 @@ impl<T: Send> Seats<T> {
     ///
     /// # Errors
     ///
-    /// [`NoHandle::OutOfMemory`], where that panics.
+    /// [`NoHandle::OutOfMemory`], when `take` panics.
     pub(crate) fn try_take(
         &self,
         pools: &Arc<Salsa<T>>,

@@ -1,8 +1,8 @@
 //! [`Selector`]: the first of several gets and puts that can be done.
 //!
-//! It is the futures of these gets and puts, polled by whoever waits: a thread, with a waker that
-//! unparks it, or the executor of an async program. Those that were not first are dropped, which
-//! loses nothing: a wake-up that one of them had is passed on.
+//! A selector polls the futures of its gets and puts: in a thread, with a waker that unparks it, or
+//! in the executor of an async program. When one is ready the others are dropped, which loses
+//! nothing: their wake-ups are passed on.
 
 use std::cell::Cell;
 use std::fmt;
@@ -19,9 +19,9 @@ use super::wait::Parked;
 
 /// Waits for the first of several gets and puts, and does that one alone.
 ///
-/// Each is added with what to do with its result. Of those that can be done at once each selection
-/// begins with another. A get from a pool that is closed and empty *can be done*: its result is
-/// [`Closed`]. So can a put that is refused.
+/// Each is added with a closure for its result. If several can be done at once, each selection
+/// begins with a different one. A get from a pool that is closed and empty *can be done*: its
+/// result is [`Closed`]. So can a put that is refused.
 ///
 /// ```
 /// use poach_pool::{Selector, TaskPool};
@@ -47,12 +47,12 @@ use super::wait::Parked;
 #[doc(alias = "Select")]
 pub struct Selector<'a, R> {
     operations: Vec<Operation<'a, R>>,
-    /// Where this selection begins.
+    /// The index of the first operation to poll.
     first: usize,
     has_ended: bool,
 }
 
-/// Says that it is done before it calls what is done with the result, which may panic.
+/// Sets the flag before it calls the closure, which may panic.
 type Operation<'a, R> = Box<dyn FnMut(&mut Context<'_>, &mut bool) -> Poll<R> + Send + 'a>;
 
 /// No operation could be done in time.
@@ -74,7 +74,7 @@ impl<R> Default for Selector<'_, R> {
 }
 
 impl<'a, R> Selector<'a, R> {
-    /// A selection among nothing yet.
+    /// A selection without operations.
     pub fn new() -> Self {
         thread_local! { static FIRST: Cell<usize> = const { Cell::new(0) } }
         let first = FIRST.get();
@@ -98,7 +98,7 @@ impl<'a, R> Selector<'a, R> {
         self
     }
 
-    /// Or takes a task from `consumer`'s pool.
+    /// Adds a get from `consumer`'s pool.
     #[doc(alias = "recv")]
     pub fn get<T: Send + 'a>(
         self,
@@ -108,7 +108,7 @@ impl<'a, R> Selector<'a, R> {
         self.operation(consumer.get_async(), then)
     }
 
-    /// Or puts `task` into `producer`'s pool.
+    /// Adds a put of `task` into `producer`'s pool.
     #[doc(alias = "send")]
     pub fn put<T: Send + 'a>(
         self,
@@ -120,7 +120,7 @@ impl<'a, R> Selector<'a, R> {
     }
 
     fn poll_each(&mut self, context: &mut Context<'_>) -> Poll<R> {
-        // Before any operation takes a task, which would be lost.
+        // Checked before any operation takes a task, which would be lost.
         assert!(!self.has_ended, "a selection that was ready is not polled again");
         let Selector { operations, first, has_ended } = self;
         let count = operations.len().max(1);
@@ -133,11 +133,11 @@ impl<'a, R> Selector<'a, R> {
         ready.map_or(Poll::Pending, Poll::Ready)
     }
 
-    /// Waits until one can be done, and does it.
+    /// Waits until an operation can be done, and does it.
     ///
     /// # Panics
     ///
-    /// If there is nothing to select from: that would never end. If what is done with a result
+    /// If there is no operation, which would wait for ever, or if the closure of a result panics.
     /// does.
     pub fn wait(self) -> R {
         assert!(!self.operations.is_empty(), "a selection among nothing would wait for ever");
@@ -147,7 +147,7 @@ impl<'a, R> Selector<'a, R> {
         }
     }
 
-    /// Does one that can be done at once.
+    /// Does an operation that can be done at once.
     ///
     /// # Errors
     ///
@@ -160,8 +160,8 @@ impl<'a, R> Selector<'a, R> {
         }
     }
 
-    /// As [`wait`](Selector::wait), no longer than `timeout`. A time beyond what the clock can tell
-    /// is for ever. Among nothing it waits so long.
+    /// As [`wait`](Selector::wait), no longer than `timeout`. A timeout beyond the range of the
+    /// clock is for ever. Without operations it waits for the whole timeout.
     ///
     /// # Errors
     ///
@@ -204,11 +204,11 @@ impl<R> fmt::Debug for Selector<'_, R> {
     }
 }
 
-/// Pending for ever, if there is nothing to select from.
+/// Pending for ever without operations.
 ///
 /// # Panics
 ///
-/// `poll` panics if it has been ready before, or has panicked in what is done with a result.
+/// `poll` panics if it has been ready before, or if a closure panics.
 impl<R> Future for Selector<'_, R> {
     type Output = R;
 

@@ -17,8 +17,8 @@ pub(crate) struct Shared<T: Send> {
 }
 
 impl<T: Send> Shared<T> {
-    /// Drops all tasks in the pool, which nobody is left to take. Where there is no memory for a
-    /// consumer's entry they stay until the pool is dropped.
+    /// Drops all tasks in a pool without consumers. If there is no memory for a consumer's entry
+    /// they stay until the pool is dropped.
     #[cold]
     #[inline(never)]
     pub(crate) fn discard(&self) {
@@ -36,8 +36,7 @@ impl<T: Send> Shared<T> {
     }
 }
 
-/// What each handle says of its pool, and how it closes it. In an `impl` of a type with a field
-/// `shared`.
+/// Methods of each handle about its pool, for an `impl` of a type with a field `shared`.
 macro_rules! of_the_pool {
     () => {
         /// Closes the pool, for all: every put from now on fails, and once all tasks that were put
@@ -56,23 +55,23 @@ macro_rules! of_the_pool {
             self.shared.admission.tasks.is_closed()
         }
 
-        /// About how many tasks the pool holds: right when nobody puts or takes. Looks at every
-        /// chunk.
+        /// The approximate number of tasks in the pool: exact while no thread puts or takes. Looks
+        /// at every chunk.
         pub fn len(&self) -> usize {
             self.shared.pools.len()
         }
 
-        /// Whether [`len`](Self::len) is 0. Only a consumer's get can tell for certain.
+        /// Whether [`len`](Self::len) is 0. Only a consumer's get can be certain.
         pub fn is_empty(&self) -> bool {
             self.shared.pools.is_empty()
         }
 
-        /// The [capacity](crate::Builder::capacity); nothing without a limit.
+        /// The [capacity](crate::Builder::capacity); `None` without a limit.
         pub fn capacity(&self) -> Option<usize> {
             self.shared.admission.room.as_ref().map($crate::task_pool::admission::Room::capacity)
         }
 
-        /// Whether the pool holds as many tasks as its capacity says, or is about to. Never without
+        /// Whether the pool holds or is about to hold as many tasks as its capacity. Never without
         /// a capacity.
         pub fn is_full(&self) -> bool {
             self.shared

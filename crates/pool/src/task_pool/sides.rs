@@ -1,27 +1,26 @@
-//! Who is left: how many handles could put, how many could take, and whether the last of those has
-//! gone.
+//! The two sides of a pool, the producers and the consumers: counts of their handles, and whether
+//! the last handle of a side is gone.
 //!
-//! Producers are counted, and consumers. A [`TaskPool`](crate::TaskPool) could make either. It
-//! counts as one of both sides if the pool [stays open](crate::Builder::stays_open). If not, a side
-//! is gone with its last handle, and one that has never had a handle with the last `TaskPool`.
+//! A [`TaskPool`](crate::TaskPool) can make handles of both sides. It counts as a handle of both if
+//! the pool [stays open](crate::Builder::stays_open). Otherwise a side is gone with its last
+//! handle, and a side that has never had a handle is gone with the last `TaskPool`.
 
 use poach_memory::{Memory, Ordering, Word};
 
-/// What a handle can do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Side {
     Puts,
     Takes,
 }
 
-/// Set when the last that could take has gone.
+/// Set when the last handle that could take is gone.
 const ABANDONED: u64 = 1;
 /// Set if that closed the pool.
 const UNTAKEN: u64 = 2;
 
 pub(crate) struct Sides<M: Memory> {
     handles: [M::Word; 2],
-    /// How many `TaskPool`s there are.
+    /// The number of `TaskPool`s.
     pools: M::Word,
     /// Whether a `TaskPool` counts as a handle of both sides.
     stays_open: bool,
@@ -39,20 +38,19 @@ impl<M: Memory> Sides<M> {
         }
     }
 
-    /// One handle more, made by one that is there, or the first.
+    /// Adds a handle, made by an existing handle, or the first.
     pub(crate) fn join(&self, side: Side) {
-        // Relaxed: whoever makes a handle has one, so that the count is not 0 meanwhile.
+        // Relaxed: the thread that makes a handle has one, so the count is not 0 meanwhile.
         self.handles[side as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// One handle less. Whether it was the last.
+    /// Removes a handle. Returns whether it was the last.
     pub(crate) fn leave(&self, side: Side) -> bool {
-        // AcqRel: the last comes after all that the others did, and sees whether one of them has
-        // closed the pool.
+        // AcqRel: the last thread sees all that the others did, and whether one of them has closed
+        // the pool.
         self.handles[side as usize].fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// One `TaskPool` more.
     pub(crate) fn join_pool(&self) {
         if self.stays_open {
             self.join(Side::Puts);
@@ -63,35 +61,37 @@ impl<M: Memory> Sides<M> {
         }
     }
 
-    /// One `TaskPool` less. Which sides nobody is left of.
+    /// Removes a `TaskPool`. Returns which sides have no handle left.
     pub(crate) fn leave_pool(&self) -> [bool; 2] {
         let sides = [Side::Puts, Side::Takes];
         if self.stays_open {
             return sides.map(|side| self.leave(side));
         }
-        // AcqRel: the last sees all handles that were made of the others.
+        // AcqRel: the last thread sees all handles made from the others.
         if self.pools.fetch_sub(1, Ordering::AcqRel) > 1 {
             return [false; 2];
         }
-        // Acquire, as in `leave`. A side without a handle stays so: only a `TaskPool` or a handle
-        // of that side makes one.
+        // Acquire, as in `leave`. A side without a handle stays without: only a `TaskPool` or a
+        // handle of that side makes one.
         sides.map(|side| self.handles[side as usize].load(Ordering::Acquire) == 0)
     }
 
-    /// Nobody is left to take, which closes the pool unless it `was_closed`. A full fence follows.
+    /// No handle is left that can take, which closes the pool unless it `was_closed`. A full fence
+    /// follows.
     pub(crate) fn abandon(&self, was_closed: bool) {
         let closes = if was_closed { 0 } else { UNTAKEN };
         // Relaxed: released by the close that follows.
         self.untaken.fetch_or(ABANDONED | closes, Ordering::Relaxed);
     }
 
-    /// Whether the pool is closed because nobody is left to take. For who has found it closed.
+    /// Whether the pool is closed because no handle is left that can take. Only after the pool was
+    /// found closed.
     pub(crate) fn is_untaken(&self) -> bool {
-        // Relaxed: read behind a look that found the pool closed, and acquired that.
+        // Relaxed: read after an Acquire that found the pool closed.
         self.untaken.load(Ordering::Relaxed) & UNTAKEN != 0
     }
 
-    /// Whether the last that could take has gone. For a put that is over, and found the pool
+    /// Whether the last handle that could take is gone. Only for a finished put that found the pool
     /// closed.
     pub(crate) fn is_abandoned(&self) -> bool {
         // Relaxed: ordered by the fence of p5 (`admission`).

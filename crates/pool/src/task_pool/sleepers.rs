@@ -1,33 +1,31 @@
 //! The list of a gate's sleepers, in the order in which they came.
 //!
-//! A ring of places in one vector, linked both ways: an entry comes, goes and is found by its place
-//! in constant time, however many there are. Places are used again; an entry has a number, too,
-//! which no other ever has.
+//! A ring of places in one vector, doubly linked: an entry is added, removed and found in constant
+//! time. Places are reused; an entry has a number, too, which is unique.
 
 use std::task::Waker;
 
-/// The place between the last entry and the first. It holds none.
+/// The place between the last entry and the first. It holds no entry.
 const ENDS: usize = 0;
-/// An empty list of more places gives them back.
+/// An empty list with more places than this frees them.
 const KEPT: usize = 1024;
 
 #[derive(Default)]
 pub(crate) struct Sleepers {
     places: Vec<Place>,
-    /// The first of the places that are free, by `after`; [`ENDS`] if none is.
+    /// The first free place, linked by `after`; [`ENDS`] if there is none.
     free: usize,
     next: u64,
 }
 
 struct Place {
-    /// Of the entry that is here, or was.
+    /// The number of the present or last entry.
     number: u64,
     waker: Option<Waker>,
     before: usize,
     after: usize,
 }
 
-/// Where an entry is, as long as it is there.
 #[derive(Debug)]
 pub(crate) struct Entry {
     place: usize,
@@ -39,7 +37,6 @@ impl Sleepers {
         self.places.get(ENDS).is_none_or(|ends| ends.after == ENDS)
     }
 
-    /// Appends an entry.
     pub(crate) fn push(&mut self, waker: Waker) -> Entry {
         if self.places.is_empty() {
             self.places.push(Place { number: 0, waker: None, before: ENDS, after: ENDS });
@@ -67,13 +64,11 @@ impl Sleepers {
         if place.number == entry.number { place.waker.as_mut() } else { None }
     }
 
-    /// Removes an entry, unless it was removed before.
     pub(crate) fn remove(&mut self, entry: &Entry) -> Option<Waker> {
         self.get_mut(entry)?;
         Some(self.unlink(entry.place))
     }
 
-    /// Removes the first entry.
     pub(crate) fn pop_front(&mut self) -> Option<Waker> {
         let first = self.places.get(ENDS)?.after;
         (first != ENDS).then(|| self.unlink(first))

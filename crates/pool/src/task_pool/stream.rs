@@ -1,5 +1,5 @@
-//! A consumer as a `Stream`, and a producer as a `Sink`: of the crates `futures-core` and
-//! `futures-sink`, for the combinators of `futures` and others.
+//! A consumer as a `Stream`, and a producer as a `Sink`, for the combinators of `futures` and other
+//! crates.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -36,7 +36,7 @@ pub struct TaskSink<T: Send, P: BorrowMut<Producer<T>> = Producer<T>> {
     entry: Option<Entry>,
 }
 
-// Nothing points to the handles, nor to a task.
+// No pointer leads to the handles or to a task.
 impl<T: Send, C: BorrowMut<Consumer<T>>> Unpin for TaskStream<T, C> {}
 impl<T: Send, P: BorrowMut<Producer<T>>> Unpin for TaskSink<T, P> {}
 
@@ -53,8 +53,8 @@ impl<T: Send> Consumer<T> {
 }
 
 impl<T: Send> Producer<T> {
-    /// The producer as a sink, whose errors give the task back. To close the sink is to flush it:
-    /// the pool is closed with its last producer, or by hand.
+    /// The producer as a sink, whose errors give the task back. Closing the sink flushes it, no
+    /// more: the pool closes with its last producer, or by `close`.
     pub fn sink(&mut self) -> TaskSink<T, &mut Self> {
         TaskSink { producer: self, task: None, entry: None }
     }

@@ -1,21 +1,21 @@
-//! How a thread waits: it looks a few times, gives way between the looks, and then sleeps.
+//! How a thread waits: it looks a few times, yields between the looks, and then sleeps.
 //!
-//! A yield lets others of the pool's threads run until they, too, must wait, which may be for many
+//! A yield lets other threads of the pool run until they, too, must wait, which may be for many
 //! tasks. To sleep and be woken costs a switch to this thread for the first of them. But **a yield
 //! has no deadline**: beside n threads that compute it lasts n slices of the scheduler, while the
 //! system prefers a thread that was woken. So
 //!
 //! - a wait with a deadline yields only while much time is left, and looks at the clock before each
 //!   look;
-//! - where a yield took long, and much longer than the thread had run since its last wait, and the
-//!   pool's other threads took few tasks meanwhile, it has run threads that compute something else.
-//!   After the second such yield the thread yields no more for a while, and after each further one
-//!   for twice as long as before.
+//! - a yield is *long* if it took long, and much longer than the thread had run since its last
+//!   wait, and the pool's other threads took few tasks meanwhile: it has run other programs'
+//!   threads. After the second such yield the thread does not yield for a while, and after each
+//!   further one for twice as long as before.
 //!
-//! Tasks are counted because a thread that is woken is preferred to one that yields: beside threads
-//! of its own pool that sleep and wake each other a yield lasts as long as beside threads that
-//! compute. Without the count one long yield sent all threads of a pool to sleep for each task, for
-//! ever. The first long yield does not count, as something else has run now and then on any
+//! Tasks are counted because the system prefers a woken thread to a yielding one. Beside threads of
+//! its own pool that sleep and wake each other, a yield lasts as long as beside threads that
+//! compute. Without the count one long yield would send all threads of a pool to sleep for each
+//! task, for ever. The first long yield does not count, as other programs run now and then on any
 //! machine.
 
 use std::cell::Cell;
@@ -31,18 +31,18 @@ use super::sleepers::Entry;
 
 /// How often a thread looks before it sleeps.
 const LOOKS: u32 = 64;
-/// A yield of this length has run a thread that computes,
+/// The least length of a long yield. It has run a thread that computes.
 const LONG: Duration = Duration::from_millis(1);
-/// and not for this thread, if it is so many times as long as this thread has run since its last
-/// wait,
+/// A long yield takes at least this multiple of the time for which this thread has run since its
+/// last wait.
 const LONGER: u32 = 8;
-/// and not for its pool, if there was not a task taken in each such part of it.
+/// During a long yield fewer tasks were taken than one in each such interval.
 const TASK: Duration = Duration::from_micros(50);
 /// How long a thread does not yield after its second long yield; twice as long after the third.
 const CONTENDED: Duration = Duration::from_millis(1);
-/// The long yield after which that is longest: some ten slices.
+/// The long yield after which that time is longest: some ten slices.
 const MOST: u32 = 8;
-/// After so many waits in a row without a long yield the next is the first again.
+/// After this number of waits in a row without a long yield the count starts again.
 const SHORT: u32 = 32;
 /// A wait that has less time left does not yield: some thirty slices.
 const MARGIN: Duration = Duration::from_millis(100);
@@ -51,11 +51,11 @@ const MARGIN: Duration = Duration::from_millis(100);
 #[derive(Clone, Copy)]
 struct Last {
     ended: Instant,
-    /// Until when the thread does not yield.
+    /// The end of the time without yields.
     contended: Instant,
-    /// How many long yields there have been, up to [`MOST`].
+    /// The number of long yields, up to [`MOST`].
     long: u32,
-    /// How many waits with short yields since then.
+    /// The number of waits with short yields since then.
     short: u32,
 }
 
@@ -65,10 +65,10 @@ thread_local! {
 
 /// The yields of one wait.
 struct Yields {
-    /// How long the thread had run when the wait began.
+    /// The thread's running time before the wait.
     ran: Duration,
     last: Last,
-    /// Whether none of them was long; nothing before the first.
+    /// Whether every yield was short; `None` before the first.
     short: Option<bool>,
 }
 
@@ -84,7 +84,7 @@ impl Yields {
         now < self.last.contended
     }
 
-    /// There was a yield from `start` to `end`; so many tasks were taken since this wait's first
+    /// Records a yield from `start` to `end`; `taken` tasks were taken since this wait's first one
     /// began.
     fn yielded(&mut self, start: Instant, end: Instant, taken: impl FnOnce() -> u64) {
         let took = end - start;
@@ -114,12 +114,11 @@ impl Drop for Yields {
 }
 
 impl<M: Memory> Gate<M> {
-    /// Looks until `look` finds something or `deadline` has passed, if there is one: then it
-    /// answers nothing. To be called by a thread that has just looked. `taken` is a number that
-    /// rises as the pool's tasks are taken.
+    /// Looks until `look` finds something, or `deadline` has passed, and then returns `None`. For a
+    /// thread that has just looked. `taken` is a number that rises as the pool's tasks are taken.
     ///
-    /// With what was found comes the sleeper's entry, if it has one. Its drop may wake another, and
-    /// a waker is foreign code, which may panic: what was found is the caller's before that.
+    /// With the result comes the sleeper's entry, if it has one. Its drop may wake another sleeper,
+    /// whose waker is foreign code and may panic: the caller has the result before that.
     #[cold]
     pub(crate) fn wait<R>(
         &self,
@@ -152,8 +151,8 @@ impl<M: Memory> Gate<M> {
         self.sleep(deadline, look)
     }
 
-    /// Sleeps until `look` finds something or `deadline` has passed, in which case it looks once
-    /// more. Answers as [`wait`](Gate::wait).
+    /// Sleeps until `look` finds something or `deadline` has passed, and then looks once more.
+    /// Returns as [`wait`](Gate::wait).
     #[cold]
     pub(crate) fn sleep<R>(
         &self,
@@ -170,30 +169,30 @@ impl<M: Memory> Gate<M> {
         };
         loop {
             let mut entered = Entered { gate: self, entry: Some(self.enter(&waker)) };
-            // If it panics, or finds something, `entered` passes on a wake-up that was for this
-            // sleeper.
+            // If the look panics, or finds something, `entered` passes on a wake-up that was for
+            // this sleeper.
             if let Some(found) = looks(woken) {
                 return Some((found, Some(entered)));
             }
             if !parked.sleep(deadline) {
-                // If it was woken at the last moment, for something, this finds it.
+                // A last look: it may have been woken just now.
                 let found = entered.leave().and_then(|woken| looks(Some(woken)));
                 return found.map(|found| (found, None));
             }
-            // Woken for something, in time or too late, or woken by nobody.
+            // Woken in time, or too late, or spuriously.
             woken = entered.leave();
         }
     }
 }
 
-/// A sleeper's entry while it looks. Dropped, it is given up as by who found something.
+/// A sleeper's entry while it looks. Its drop gives the entry up, as after a find.
 pub(crate) struct Entered<'a, M: Memory> {
     gate: &'a Gate<M>,
     entry: Option<Entry>,
 }
 
 impl<'a, M: Memory> Entered<'a, M> {
-    /// Takes the entry away. What it was woken with, if that was gone.
+    /// Takes the entry away. Returns its wake-up, if the entry was gone.
     fn leave(&mut self) -> Option<Woken<'a, M>> {
         self.entry.take().and_then(|entry| self.gate.leave_to_look(&entry))
     }
@@ -207,28 +206,26 @@ impl<M: Memory> Drop for Entered<'_, M> {
     }
 }
 
-/// What wakes a thread that sleeps here: a waker for this thread. A look calls foreign code, which
-/// may park the thread itself and so take a wake-up from it. So the wake-up is remembered beside
-/// the thread's own token.
+/// A waker for this thread. A look calls foreign code, which may park the thread itself and so take
+/// a wake-up from it. So the wake-up is remembered beside the thread's own token.
 pub(crate) struct Parked {
     thread: Thread,
-    /// Not 0 if it was woken since it last slept.
+    /// Not 0 if the thread was woken since it last slept.
     woken: <Machine as Memory>::Word,
 }
 
 impl Parked {
-    /// Of this thread.
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Parked { thread: thread::current(), woken: Word::new(0) })
     }
 
-    /// Sleeps until it is woken, but perhaps for a shorter time. If `deadline` has passed it does
-    /// not sleep, and says so by `false`. The caller looks again for what it waits for. Only for
-    /// the thread that this is of.
+    /// Sleeps until a wake-up, perhaps for a shorter time. If `deadline` has passed it returns
+    /// `false` without sleeping. The caller looks again for what it waits for. Only the thread that
+    /// made `self` may call this.
     pub(crate) fn sleep(&self, deadline: Option<Instant>) -> bool {
-        // Acquire, twice: pairs with the release in `wake`, so that the look that follows sees what
-        // the waker had done. No foreign code runs between the first and the sleep: who wakes the
-        // thread after it leaves the token, too.
+        // Acquire, twice: pairs with the Release in `wake`, so that the look that follows sees what
+        // the waker had done. No foreign code runs between the first swap and the sleep, so a later
+        // wake-up leaves the token, too.
         if self.woken.swap(0, Ordering::Acquire) == 0 {
             match deadline.map(|deadline| deadline.saturating_duration_since(Instant::now())) {
                 None => thread::park(),
@@ -320,7 +317,7 @@ mod tests {
         assert_eq!(wait(LONG / 2, LONG, 0).short, 1);
     }
 
-    /// How often a wait looks whose time is over when it begins, and one whose time ends during a
+    /// The number of looks of a wait whose deadline has passed at its begin, or passes during a
     /// look.
     #[test]
     fn nobody_looks_again_after_the_deadline() {

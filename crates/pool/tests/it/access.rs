@@ -49,8 +49,8 @@ fn the_nearest_pool_is_served_and_robbed_first() {
     the_nearest_first(WsLifo::<u64, Machine>::new().expect("memory"));
 }
 
-/// Of two pools the first is the nearer, and the second has a chunk to spare. Which a producer
-/// serves that looks for such, or does not.
+/// Of two pools the first is nearer, and the second has a spare chunk. The pool that a producer
+/// serves, with `balancing` or without.
 fn served<P: Mechanism<u64>>(pools: P, balancing: bool) -> Option<usize> {
     let pools = Arc::new(pools);
     let mut consumers = [(); 2].map(|()| pools.consumer().expect("memory"));
@@ -87,7 +87,8 @@ fn a_list_is_made_once_until_consumers_come_or_go() {
     assert_eq!(calls.load(Ordering::Relaxed), 2 + 3);
 }
 
-/// A producer of shared queues is sent to look who is there at first, and once in so many puts.
+/// A producer of shared queues looks at the consumers at its first put, and once in a fixed number
+/// of puts.
 fn is_sent_to_look<P: Mechanism<u64>>(pools: P) {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().expect("memory");

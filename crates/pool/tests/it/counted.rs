@@ -16,7 +16,6 @@ use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-/// Puts so many tasks into the first pool.
 fn put<P: Produce<u64>>(producer: &mut P, tasks: u64) {
     for task in 0..tasks {
         producer.produce_force(0, task).expect("memory");
@@ -24,7 +23,7 @@ fn put<P: Produce<u64>>(producer: &mut P, tasks: u64) {
 }
 
 /// The exchanges of a consumer that takes four tasks, of a thief that takes the first of two
-/// others, and of one that finds nothing.
+/// others, and of a consumer that finds none.
 fn exchanges<P: Mechanism<u64>>(pools: P) -> [u64; 3] {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().expect("memory");

@@ -94,7 +94,7 @@ fn a_full_pool_refuses_and_then_makes_room() {
     });
 }
 
-/// Consumers that wait are room for a task each, whoever else takes it.
+/// Each waiting consumer is room for a task, also if another consumer takes it.
 #[test]
 fn a_pool_holds_its_capacity_and_what_consumers_wait_for() {
     const CONSUMERS: usize = 3;
@@ -349,7 +349,7 @@ fn a_get_that_may_wait_for_ever_waits_until_there_is_a_task() {
         let (mut producer, mut consumer) = (pool.producer().unwrap(), pool.consumer().unwrap());
         thread::scope(|scope| {
             let waits = scope.spawn(move || consumer.get_timeout(Duration::MAX));
-            // Long enough for one that gives up at once to have done so, now and then.
+            // Long enough that a get that gives up at once has often done so.
             thread::sleep(Duration::from_millis(if cfg!(miri) { 1 } else { 50 }));
             producer.put(7).unwrap();
             assert_eq!(waits.join().unwrap(), Ok(7));

@@ -284,7 +284,7 @@ fn an_owned_future_gives_its_handle_back() {
         };
         assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut get, &waker))).is_err());
         assert!(catch_unwind(AssertUnwindSafe(|| poll(&mut put, &waker))).is_err());
-        // One that is dropped passes its wake-up on.
+        // A dropped future passes its wake-up on.
         let mut dropped = consumer.clone().into_get_async();
         let mut get = consumer.into_get_async();
         assert!(
@@ -343,8 +343,8 @@ fn a_stream_has_all_tasks_and_then_ends() {
         producer.put_many([1, 2]).unwrap();
         assert_eq!((woken(&count), next(&mut stream, &waker)), (1, Poll::Ready(Some(1))));
     }
-    // What the first has not taken, the next does; one that waits and is dropped passes its wake-up
-    // on.
+    // The next stream takes what the first has not taken; a waiting stream that is dropped passes
+    // its wake-up on.
     let (other, other_waker) = counted();
     let mut dropped = consumer.clone().into_stream();
     let mut stream: TaskStream<_> = consumer.into_stream();
@@ -388,7 +388,7 @@ fn a_sink_puts_what_it_is_sent() {
     assert_eq!(Pin::new(&mut sink).start_send(4), Ok(()));
     assert!(catch_unwind(AssertUnwindSafe(|| Pin::new(&mut sink).start_send(5))).is_err());
     assert!(Pin::new(&mut sink).poll_close(&mut context).is_pending());
-    // One that is dropped passes its wake-up on, and its task is dropped with it.
+    // A dropped future passes its wake-up on, and its task is dropped with it.
     let (other, other_waker) = counted();
     let mut producer = pool.producer().unwrap();
     let mut put = producer.put_async(6);
@@ -528,7 +528,7 @@ fn a_selection_waits_as_long_as_it_may() {
         thread::scope(|scope| {
             let selector = Selector::new().get(&mut consumer, |task| task);
             let waits = scope.spawn(move || selector.wait_timeout(Duration::from_secs(3600)));
-            // Long enough for one that gives up at once to have done so, now and then.
+            // Long enough that a get that gives up at once has often done so.
             thread::sleep(Duration::from_millis(if cfg!(miri) { 1 } else { 50 }));
             producer.put(1).unwrap();
             assert_eq!(waits.join().unwrap(), Ok(Ok(1)));
@@ -554,7 +554,7 @@ fn a_poll_costs_the_same_whoever_else_waits() {
     let mut waiting: Vec<_> =
         consumers.iter_mut().map(|consumer| Box::pin(consumer.get_async())).collect();
     assert!(waiting.iter_mut().all(|get| get.as_mut().poll(context).is_pending()));
-    // A home that nobody had: whoever gets its seat asks again how far each pool is.
+    // A new home: the consumer that gets its seat asks again how far each pool is.
     pools.store(0, Ordering::Relaxed);
     let mut late = pool.consumer_at(1).unwrap();
     assert!(pin!(late.get_async()).poll(context).is_pending());

@@ -18,11 +18,11 @@ use crate::scenes::{
     self, Kept, conc_bag, fenced, must_fail, salsa, salsa_cas, unheard, ws_lifo, ws_msq,
 };
 
-/// So many executions take less than a second.
+/// This number of executions takes less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more
-/// than [`MOST`].
+/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
+/// [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
@@ -131,8 +131,8 @@ fn ws_lifo_is_not_said_to_be_empty() {
     clean("ws-lifo", 2, pass(ws_lifo));
 }
 
-/// In chunks that are not used up: one that begins another life may look for a moment as if it had
-/// a task.
+/// In chunks that are not used up: a chunk that begins another life may look for a moment as if it
+/// had a task.
 #[test]
 fn a_theft_is_heard_of() {
     clean("salsa", 1, announcements(|| salsa(4)));
@@ -147,7 +147,7 @@ fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
     must_fail("salsa unheard", &config, pass_on(unheard(|| salsa(4))));
 }
 
-/// Who moves beside a producer and the owner.
+/// The third thread, beside a producer and the owner.
 #[derive(Clone, Copy)]
 enum Beside {
     Nobody,

@@ -1,9 +1,9 @@
-//! Chunks under the memory model of C11 whose life ends, and whose next life begins, between two
-//! steps of a consumer, a thief or a producer: what each of them must have acquired with the word
-//! that says in which life the chunk is.
+//! Chunks under C11 whose life ends, and whose next life begins, between two steps of a consumer, a
+//! thief or a producer. Each of them must have acquired what belongs to the word that says in which
+//! life the chunk is.
 //!
 //! In each scene one thread ends the life, another then begins the next, and a third comes to the
-//! chunk. Its loads may read what was there before. So it need be stopped but once, or not at all.
+//! chunk. Its loads may read earlier values, so it need be stopped once at most.
 
 #![forbid(unsafe_code)]
 
@@ -17,7 +17,7 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 
 use crate::scenes::{self, Kept, salsa, salsa_cas};
 
-/// No execution is wrong of those with so many preemptions: all of them.
+/// No execution with at most `preemptions` preemptions is wrong; all of them run.
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     let config = Config::c11().within(preemptions, u64::MAX);
     scenes::covers(name, &config, Coverage::Preemptions(preemptions), model);
@@ -39,7 +39,7 @@ impl Tasks {
         }
     }
 
-    /// Takes so many tasks of pool `from`, or fewer. Whether there were so many.
+    /// Takes up to `most` tasks of pool `from`. Returns whether it took all of them.
     fn take(&self, consumer: &mut impl Consume<u32>, from: usize, most: usize) -> bool {
         (0..most).all(|_| {
             let own = consumer.number() == from;
@@ -185,7 +185,7 @@ fn a_consumer_knows_how_much_it_has_taken_in_a_chunks_next_life() {
             goes.borrow_mut().push(thief);
         });
         stage.later(threads, "producer", first, &stage.producers, move |producer, tasks| {
-            // Whose chunks are free for all producers then.
+            // Then the chunks of the gone consumer are free for all producers.
             gone.borrow_mut().clear();
             tasks.put(producer, &[4]);
         });

@@ -1,6 +1,5 @@
-//! The pools under the memory model of C11, in scenes that are there for one question each: what
-//! who reads an announcement must know, and who sees a pool without a task; and what hands over
-//! nodes, chunks and counts.
+//! The pools under C11, in one scene for each question: what a thread knows that reads an
+//! announcement, or sees a pool without a task, and what hands over nodes, chunks and counts.
 
 #![forbid(unsafe_code)]
 
@@ -15,11 +14,11 @@ use poach_pool::policy::{Policy, Taker};
 
 use crate::scenes::{self, Kept, conc_bag, fenced, salsa, salsa_cas, ws_lifo, ws_msq};
 
-/// So many executions take less than a second.
+/// This number of executions takes less than a second.
 const MOST: u64 = 10_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more
-/// than [`MOST`].
+/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
+/// [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
@@ -122,9 +121,9 @@ fn take(consumer: &mut impl Consume<u32>, from: usize) -> Option<u32> {
     if consumer.number() == from { consumer.consume() } else { consumer.steal(from) }
 }
 
-/// A producer writes a place and puts a task, and a consumer takes that. Who reads that the
-/// consumer has announced it reads the place: the announcement comes after the consumer has seen
-/// the task.
+/// A producer writes a place and puts a task, and a consumer takes it. A thread that reads the
+/// consumer's announcement reads the place: the announcement comes after the consumer has seen the
+/// task.
 fn told<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -164,7 +163,7 @@ fn who_reads_an_announcement_knows_what_its_consumer_saw() {
     clean("ws-lifo", 1, told(ws_lifo));
 }
 
-/// A consumer takes the only task. Who sees the pool without it sees that it was announced.
+/// A consumer takes the only task. A thread that sees the pool without it sees the announcement.
 fn announced_before<P: Mechanism<u32> + 'static>(
     make: impl Fn() -> Option<P>,
 ) -> impl Fn(&mut Threads)
@@ -200,8 +199,8 @@ fn who_sees_a_pool_without_a_task_knows_that_it_was_announced() {
     clean("ws-lifo", 1, announced_before(ws_lifo));
 }
 
-/// A thief has a chunk, is robbed of it and steals it back. Who sees the thief's pool empty has
-/// heard of one of the two.
+/// A thief has a chunk, is robbed of it and steals it back. A thread that sees the thief's pool
+/// empty has read one of the two announcements.
 #[test]
 fn who_sees_a_stolen_chunk_empty_knows_that_it_was_announced() {
     clean("salsa", 0, |threads| {

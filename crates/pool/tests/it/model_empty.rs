@@ -6,10 +6,10 @@
 //! where announcements are not heard, which is the same as if the looker did not read them again,
 //! or as if nothing announced what it took.
 //!
-//! The searches have a bound on preemptions, as a model of a looker and two consumers has too many
-//! executions without, and one on executions; each prints how many it ran and which of the two
-//! ended it. The memory is sequentially consistent: what is asked is the order of looks and takes.
-//! (The store of an announcement and that of the take leave a store buffer in their order.)
+//! The searches have bounds on preemptions and on executions, because a model of a looker and two
+//! consumers has too many executions. Each prints how many it ran and which bound ended it. The
+//! memory is sequentially consistent: the question is the order of looks and takes. (The store of
+//! an announcement and that of the take leave a store buffer in their order.)
 
 #![forbid(unsafe_code)]
 

@@ -38,8 +38,8 @@ fn search(coverage: Coverage) -> Config {
     }
 }
 
-/// The first so many executions of those with at most so many preemptions: what does not end in a
-/// test's time.
+/// The first `executions` executions with at most `preemptions` preemptions, for models that do not
+/// end in a test's time.
 fn first(executions: u64, preemptions: u32) -> Config {
     Config { max_executions: executions, ..search(Preemptions(preemptions)) }
 }

@@ -228,8 +228,8 @@ impl Wake for Loud {
     }
 }
 
-/// The waker of one that waits panics when the last consumer goes: what is left is dropped all the
-/// same.
+/// The waker of a waiting future panics when the last consumer goes: the remaining tasks are
+/// dropped all the same.
 #[test]
 fn a_waker_that_panics_at_the_end_keeps_no_task() {
     let reply = Arc::new(());
@@ -370,7 +370,7 @@ fn a_selection_that_panicked_is_over() {
 /// A future whose poll panicked has no single-consumer pool, as any that waits has none: those of
 /// high numbers are for a look alone, and a consumer waits for one while all are taken.
 #[test]
-#[cfg(not(miri))] // which takes minutes for so many consumers
+#[cfg(not(miri))] // which takes minutes for 1100 consumers
 fn futures_that_panicked_keep_nobody_from_the_pool() {
     watched(|| {
         let (pool, trap) = pool_with_a_trap(None);

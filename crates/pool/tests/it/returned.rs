@@ -104,9 +104,9 @@ fn a_chunk_whose_last_task_is_claimed_by_its_owner_comes_back() {
             assert_eq!(owns.consume(), Some(1));
         });
         let thief = start(scope, move |stops| {
-            // Before the claim: the fence of the hazard pointer, the theft, a fence before the look
-            // for the owner, the policy's, one before the look whether the chunk is
-            // still its own, and the exchange that settles its count.
+            // Six exchanges come before the claim: the fence of the hazard pointer, the theft, a
+            // fence before the look for the owner and the policy's. Then come a fence before the
+            // look whether the chunk is still its own, and the exchange that settles its count.
             stop_before(stops, Some(Kind::Exchange), 6);
             assert_eq!(steals.steal(0), None);
         });

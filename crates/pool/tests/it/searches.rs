@@ -1,5 +1,5 @@
-//! How long a search is: it comes to an end where every chunk that it finds is taken away, and an
-//! empty get of SALSA looks at few pools where few consumers are, whatever was before. The other
+//! The length of searches. A search ends even if every chunk that it finds is taken away. An empty
+//! get of SALSA looks at few pools when there are few consumers, whatever was before. The other
 //! pools look at as many as there ever were at one time.
 
 use std::cell::{Cell, RefCell};
@@ -73,8 +73,8 @@ const COMERS: usize = if cfg!(miri) { 10 } else { 1000 };
 /// How often they do. An interpreter takes minutes for ten times.
 const TIMES: usize = if cfg!(miri) { 2 } else { 10 };
 
-/// What an empty get costs at first, and when [`TIMES`] times so many consumers have come and gone;
-/// each time some get tasks.
+/// The cost of an empty get at first, and after [`TIMES`] times as many consumers have come and
+/// gone; each time some get tasks.
 fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u64) {
     let pools = Arc::new(make().expect("memory"));
     let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
@@ -120,8 +120,8 @@ fn an_empty_get_looks_at_few_pools_when_many_consumers_have_come_and_gone() {
     }
 }
 
-/// Accesses that an empty get of the other pools makes for each pool or list: they are not those of
-/// [`TIMES`] times so many.
+/// A bound on the accesses of an empty get of the other pools, for each pool or list. It is below
+/// the accesses of [`TIMES`] times as many.
 const AT_MOST: u64 = 50;
 
 #[test]
@@ -184,7 +184,7 @@ fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
         let mut served: Vec<_> = consumers.iter_mut().map(Consume::consume).collect();
         served.sort_unstable();
         assert_eq!(served, [Some(0), Some(1), Some(2)], "one each");
-        // All but the first go: in so many puts all producers have found out.
+        // All but the first go: in this number of puts all producers have noticed.
         consumers.truncate(1);
         for feeder in &mut feeders {
             assert!((0..1100).all(|task| feeder.put(task).is_ok()));
@@ -192,8 +192,8 @@ fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
         let first = std::iter::from_fn(|| consumers[0].consume()).count();
         assert!(first >= 300, "{first}");
     }
-    // It counts no accesses: on the machine's own memory an interpreter takes a minute for so many
-    // puts.
+    // It counts no accesses: on the machine's own memory an interpreter needs a minute for this
+    // number of puts.
     ask(WsMsq::<u64, Machine>::new);
     ask(WsLifo::<u64, Machine>::new);
 }

@@ -3,9 +3,9 @@
 //! names.
 //!
 //! The pools run over a memory that counts a thread's accesses and stops it at a chosen one. Two
-//! threads are stopped so, at every pair of accesses; a third must then get every task but what the
-//! two may have made their own, find the pool empty, and go on with tasks that come later. At last
-//! the two wake up, in either order, and each task has been taken once.
+//! threads are stopped so, at every pair of accesses. A third must then get every task except those
+//! that the two may have made their own, find the pool empty, and go on with tasks that come later.
+//! At last the two wake up, in either order, and each task has been taken once.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -31,7 +31,7 @@ const TASKS: u64 = 3;
 /// Tasks that come when the two have stopped.
 const LATER: u64 = 3;
 
-/// Who is stopped.
+/// The thread that is stopped.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     /// The consumer whose pool the tasks are in: takes two of them, and with them a whole chunk.
@@ -52,7 +52,7 @@ where
     P::Consumer: 'static,
     P::Producer: 'static,
 {
-    // The owner's entry is 0, the thief's 1, whoever of them is there to be stopped.
+    // The owner's entry is 0 and the thief's 1 in each case.
     let mut owner = Some(pools.consumer().expect("memory"));
     let mut thief = Some(pools.consumer().expect("memory"));
     let mut first = pools.producer().expect("memory");

@@ -34,7 +34,7 @@ trait Ear: std::fmt::Debug + Send + Sync + 'static {
 struct Good;
 impl Ear for Good {}
 
-/// It takes a theft that has begun for one that is over.
+/// An ear that takes an unfinished theft for a finished one.
 #[derive(Debug)]
 struct DeafToThieves;
 impl Ear for DeafToThieves {
@@ -43,8 +43,8 @@ impl Ear for DeafToThieves {
     }
 }
 
-/// The pools, whose looker stops before each look, and answers for each pool that it has looked at
-/// so many times already that it is empty.
+/// The pools, whose looker stops before each look. It answers that a pool is empty once it has
+/// looked at it a chosen number of times.
 #[derive(Debug)]
 struct Watched<E>(Arc<Pools>, usize, PhantomData<E>);
 struct Looker(<Pools as Mechanism<u64>>::Consumer, [usize; 3]);

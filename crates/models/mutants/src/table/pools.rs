@@ -34,11 +34,11 @@ pub(super) const MUTANTS: &[Mutant] = &[
         file: "pool/src/salsa/cas.rs",
         was: "            if taken + 1 == filled {
                 self.announced += 2;
-                // Release: step A of `policy`. Who sees the take sees it, too.
+                // Release: step A of `policy`. A thread that sees the take sees it, too.
                 self.record().announced.store(self.announced, Ordering::Release);
             }
             self.exchanges += 1;
-            // Release carries what was announced to who sees the take; Acquire on failure
+            // Release carries the announcement to a thread that sees the take; Acquire on failure
             // keeps the loads in order.
             match word.compare_exchange(taken, taken + 1, Ordering::AcqRel, Ordering::Acquire) {
                 Ok(_) => {",

@@ -1,4 +1,4 @@
-//! The lock is one of the model's words, so that whoever waits for it lets others go on.
+//! The lock is one of the model's words, so that a thread that waits for it lets others run.
 
 use std::cell::{RefCell, RefMut};
 use std::ops::Deref;
@@ -20,7 +20,7 @@ impl Wake for Flag {
     }
 }
 
-/// A gate whose lock is the model's, and how many things are there.
+/// A gate whose lock is the model's, and a number of things.
 struct Model<M: Memory> {
     watch: Watch<M>,
     taken: M::Word,
@@ -172,7 +172,7 @@ fn so_does_one_that_comes_after_another() {
     clean_on_both(a_thing_against_the_second::<WithoutBarrier>(comes_and_goes));
 }
 
-/// Where there is no barrier the fence is the waker's own, whoever else sleeps.
+/// Without a process-wide barrier the fence is the waker's own, beside any sleepers.
 #[test]
 fn so_does_one_that_comes_beside_another() {
     clean_on_both(a_thing_against_two::<Simulated>(comes_and_goes));

@@ -13,7 +13,7 @@ use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Mechanism, NoHandle};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-/// In chunks of so many tasks.
+/// SALSA with chunks of `chunk` tasks.
 pub(crate) fn salsa(chunk: usize) -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {
     Salsa::new(chunk)
 }

@@ -30,7 +30,7 @@ pub(crate) enum Event {
 
 thread_local! {
     static STOP: RefCell<Option<Stop>> = const { RefCell::new(None) };
-    /// Accesses that this thread may still make: one that waits for a sleeper comes to its end.
+    /// Accesses that this thread may still make: a thread that spins for a stopped one fails.
     pub(crate) static LEFT: Cell<u64> = const { Cell::new(u64::MAX) };
 }
 
