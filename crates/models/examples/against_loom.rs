@@ -5,10 +5,10 @@
 //! $ cargo run --release -p poach-check --example against_loom
 //! ```
 //!
-//! The queue is Chase-Lev with full fences, the only kind that both can call correct: loom's memory
-//! is C11's, which has no bound on what a store buffer hides, so that it refutes every fence-free
-//! queue at every delta. Both search exhaustively, without a bound on preemptions, and check that
-//! each task comes out once; this checker also asks that the history is a deque's.
+//! The queue is Chase-Lev with full fences, the only kind that both can call correct. loom's memory
+//! is C11's, which has no bound on what a store buffer hides, so it refutes every fence-free queue
+//! at every delta. Both search exhaustively, without a bound on preemptions, and check that each
+//! task comes out once; this checker also asks that the history is a deque's.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -19,7 +19,7 @@ use poach_deque::{ChaseLev, Steal};
 use poach_memory::{Full, Loom};
 use poach_models::{Algorithm, Policy, Scenario, Step, check};
 
-/// What the owner does; the thief steals so many times.
+/// The owner's script, and the number of the thief's steals.
 const MODELS: &[(&str, &[Step], u32)] = &[
     ("push, pop; steal", &[Step::Push, Step::Pop], 1),
     ("push, push, pop; steal", &[Step::Push, Step::Push, Step::Pop], 1),

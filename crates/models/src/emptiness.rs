@@ -1,9 +1,8 @@
-//! Pools that are never empty, and a consumer that asks whether they are: what a pool's policy
-//! answers must not be deceived by tasks that come behind the looker's back while others leave
-//! before its eyes.
+//! Pools that are never empty, and a consumer that asks whether they are. Tasks come to pools that
+//! the looker has passed, and leave pools that it has not reached; the policy must not be deceived.
 //!
-//! In each scene every execution has a task in the pool at every instant: a thread that takes one
-//! has put one before. So an answer "empty" is wrong whenever it comes.
+//! In each scene every execution has a task in the pool at every instant: a thread that takes a
+//! task has put one before. So the answer "empty" is always wrong.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -76,10 +75,11 @@ fn set_up_pass(threads: &mut Threads, pools: Arc<AnyPool>) {
 /// A thief (pool 0) steals the one task of pool 1, which nobody else takes; a looker that sees the
 /// task leave a pool must hear of that.
 ///
-/// What [`Mechanism::announced`] promises of a theft: the number is odd before the chunk leaves its
-/// pool, is another before the chunk in the thief's own pool becomes empty, and is even in the end.
-/// So a looker that reads an even number sees no task leave pool 1 without another number; and one
-/// that reads an odd number, and sees the task come to pool 0, does not see it leave there without.
+/// The promise of [`Mechanism::announced`] about a theft: the number is odd before the chunk leaves
+/// its pool, changes before the chunk in the thief's own pool becomes empty, and is even in the
+/// end. So a looker that reads an even number sees no task leave pool 1 without another number. A
+/// looker that reads an odd number, and sees the task come to pool 0, does not see it leave there
+/// without another number.
 ///
 /// # Panics
 ///

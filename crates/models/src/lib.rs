@@ -216,7 +216,7 @@ pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: 
 
 /// A queue with a fence policy.
 fn fenced(algorithm: Algorithm, policy: Policy, scene: &Scene<'_>) -> Report {
-    // Who owns a queue is the model's first thread; of a pool each consumer owns its chunks.
+    // The owner of a queue is the model's first thread; in a pool each consumer owns its chunks.
     let make = move |owner| AnyPolicy::new(policy, owner);
     let n = scene.scenario.capacity;
     let once = Taken::Once;

@@ -38,11 +38,11 @@ fn rows(
 
 /// What has no owner: SALSA, which needs its fence, and the injector.
 ///
-/// Two threads push into the injector and one steals: 2,239,233 executions, complete, as many with
-/// buffers of two entries as with buffers of one. With one steal more, by a pusher, the search does
-/// not end in minutes, since each look of a thief that waits for a push is a choice, and so is each
-/// pause of a push that has met another. So that scene is left to loom and to the tests of the
-/// injector, and this one is played with the smallest buffers alone.
+/// Two threads push into the injector and one steals: 2,239,233 executions, complete, the same
+/// number with buffers of two entries as with buffers of one. With one more steal, by a pusher, the
+/// search does not end in minutes. Each look of a thief that waits for a push is a choice, and so
+/// is each pause of a push that has met another. So loom and the injector's tests play that scene,
+/// and this one runs with the smallest buffers alone.
 fn shared(sizes: &[u32], extent: Extent) -> Vec<Case> {
     let quick = extent == Extent::Quick;
     let mut cases = Vec::new();

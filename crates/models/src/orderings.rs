@@ -1,8 +1,7 @@
 //! The scenes in which every ordering of the queues and pools is played weaker than it is written.
 //!
-//! They are the rows of the matrix under C11, and these beside them: what the rows leave out are
-//! threads that go on from what another has left, and words that come back to a value that they
-//! have had.
+//! They are the rows of the matrix under C11, and these beside them. The rows leave out threads
+//! that continue the work of another, and words that return to an earlier value.
 
 use super::Scenario;
 use super::Step::{Pop, PopAll, Push};

@@ -146,9 +146,9 @@ fn growth(size: u32) -> impl Iterator<Item = Case> {
 }
 
 /// The policy makes the store between two pops, and the client makes none: clean at the bound for
-/// one store between pops. The policy's store is made before the pop looks at `head`, so a pop that
-/// is hidden has two entries in the buffer, always: one below the bound is refuted if S + 1 is
-/// even, and clean if it is odd. `Resolved` makes the same store.
+/// one store between pops. The policy's store comes before the pop looks at `head`, so a hidden pop
+/// always has two entries in the buffer. A delta one below the bound is refuted if S + 1 is even,
+/// and clean if it is odd. `Resolved` makes the same store.
 fn own_stores(size: u32) -> impl Iterator<Item = Case> {
     let bounded = ["ff-the", "ff-cl"].into_iter().flat_map(move |name| {
         let queue = Named { policy: PolicyKind::Filled, ..find(name) };

@@ -142,8 +142,8 @@ fn set_up_pool(
     });
 }
 
-/// Chunks of one that go round: a producer stops before it takes one from the chunk pool, while
-/// another takes it and the next, and the consumer gives the first back.
+/// Chunks of one task that are reused. A producer stops before its pop from the chunk pool. Another
+/// pops that chunk and the next, and the consumer returns the first.
 ///
 /// # Panics
 ///

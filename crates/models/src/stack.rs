@@ -19,7 +19,7 @@ pub const RESULT: u64 = 100;
 pub trait Forks: 'static {
     /// The owner's place in it.
     type Owner;
-    /// A stack of so many slots.
+    /// A stack of `slots` slots.
     fn new(slots: usize) -> Self;
     /// The owner's place at its bottom; called once.
     fn owner(&self) -> Self::Owner;

@@ -1,6 +1,6 @@
-//! Models of a pool's chunks on their way from consumer to consumer: several producers, a thief
-//! that is robbed, the last task of a chunk that is filled again, several stolen chunks, and lists
-//! that grow.
+//! Models of a pool's chunks on their way from consumer to consumer. They have several producers, a
+//! thief that is robbed, the last task of a chunk that is filled again, several stolen chunks, and
+//! lists that grow.
 //!
 //! Each thread keeps what it takes, and in the end each task must have been taken once, or be
 //! there. Consumer `n` is the model's thread `n`, as [`Displacing`](poach_check::Displacing) wants
@@ -400,7 +400,7 @@ fn set_up_two_chunks(threads: &mut Threads, stage: Stage) {
     stage.end(threads, 4);
 }
 
-/// Chunks of two that a thief names in its list before that has to grow.
+/// The chunks of two tasks that a thief's list holds before it grows.
 const HELD: u32 = 4;
 
 /// A thief has stolen as many chunks as its list has places for, and steals one more while another
@@ -431,7 +431,7 @@ fn set_up_held_grows(threads: &mut Threads, stage: Stage) {
     stage.end(threads, u64::from(2 * (HELD + 1)));
 }
 
-/// Chunks of one that a producer names in its list before that has to grow.
+/// The chunks of one task that a producer's list holds before it grows.
 const LISTED: u32 = 8;
 
 /// A producer has filled as many chunks of one as its list has places for, and fills one more,

@@ -17,8 +17,8 @@ pub(super) fn row(
     Case { consistency: Consistency::C11, ..case(queue, scene, scenario, 0, expected) }
 }
 
-/// A thief that steals while the owner pops; one that steals while the owner pushes, pops and lets
-/// the queue grow; and two that meet at the last task.
+/// A thief that steals while the owner pops; a thief that steals while the owner pushes, pops and
+/// lets the queue grow; and two that meet at the last task.
 fn scenes(queue: Named, tasks: u32, steals: u32) -> [Case; 3] {
     let two = Scenario { script: vec![Step::Pop], ..Scenario::drain(2, 0, 2, 1) };
     [

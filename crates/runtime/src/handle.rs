@@ -1,5 +1,5 @@
-//! The handle to a spawned task: wait for it, await it, ask, cancel. What it shares with the task:
-//! [`packet`].
+//! The handle to a spawned task: join it, await it, query it, cancel it. [`packet`] is what it
+//! shares with the task.
 
 pub(crate) mod error;
 pub(crate) mod packet;
@@ -64,17 +64,17 @@ impl<R> Handle<'_, R> {
     fn poll(&self, context: &mut Context<'_>) -> Poll<Result<R, JoinError>> {
         self.packet.process_guard().check();
         let (pending, registered) = self.packet.is_pending_for(context.waker());
-        // A waker is the user's code: it is cloned and dropped without the lock, which its task's
-        // end takes.
+        // A waker is the user's code: it is cloned and dropped without the lock, which the end of
+        // its task takes.
         if pending && (registered || self.registers(context.waker().clone())) {
             return Poll::Pending;
         }
         Poll::Ready(self.packet.take())
     }
 
-    /// Has the end of the task wake this one. False if it has ended.
+    /// Registers `waker` to be woken at the end of the task. False if the task has ended.
     fn registers(&self, waker: Waker) -> bool {
-        // What was there before is dropped here.
+        // The waker registered before is dropped here.
         self.packet.wait_by(Waiter::Task(waker)).is_some()
     }
 
@@ -100,17 +100,17 @@ impl<R> JoinHandle<R> {
     /// Waits for the task.
     ///
     /// A thread that is no worker blocks. A worker runs other tasks on top of the caller meanwhile,
-    /// and one of them may want a lock that the caller holds. To hold a lock across this call,
-    /// wait with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in [`blocking`](crate::blocking()).
-    /// Then, and also once half of the worker's call stack is in use ([how deep waits
-    /// nest](crate::config::Waiting)), the worker runs nothing but the task itself, if that has not
-    /// started and belongs to the same pool.
+    /// and one of them may want a lock that the caller holds. To hold a lock across this call, wait
+    /// with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in
+    /// [`blocking`](crate::blocking()). Then the worker runs only the task itself, if that has not
+    /// started and belongs to the same pool. The same holds once half of the worker's call stack is
+    /// in use ([how deep waits nest](crate::config::Waiting)).
     ///
     /// A task may wait for tasks that were spawned before it, in chains and graphs of any length.
-    /// No wait starts a task on top of one that it will wait for, as long as each task has its
-    /// handles from its closure. A handle that comes through a channel or a lock is not
-    /// covered. If its task is below the caller on the same call stack, this panics. If two workers
-    /// each have such a task below the one that waits for the other's, both wait for ever.
+    /// No wait starts a task on top of a task that it will wait for, as long as each task has its
+    /// handles from its closure. A handle that comes through a channel or a lock is not covered. If
+    /// its task is below the caller on the same call stack, this panics. If two workers each have
+    /// such a task below the task that waits for the other's, both wait for ever.
     ///
     /// # Errors
     ///
@@ -143,7 +143,7 @@ impl<R> JoinHandle<R> {
         self.0.is_finished()
     }
 
-    /// Turns this handle into one that [cancels](JoinHandle::cancel) the task when it is dropped.
+    /// Makes the drop of this handle [cancel](JoinHandle::cancel) the task.
     #[doc(alias = "abort_on_drop")]
     pub fn cancel_on_drop(self) -> CancelOnDrop<R> {
         CancelOnDrop(self)
@@ -228,7 +228,7 @@ impl<R> CancelOnDrop<R> {
     ///
     /// As it does.
     pub fn join(self) -> Result<R, JoinError> {
-        // As by `into_inner`, but for the drop, which then finds nothing to cancel.
+        // As `into_inner`, except for the drop, which then finds nothing to cancel.
         let JoinHandle(Handle { packet }) = &self.0;
         JoinHandle(Handle { packet: Arc::clone(packet) }).join()
     }

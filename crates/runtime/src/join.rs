@@ -1,34 +1,34 @@
 //! `join`, from the call to the end of both halves: push the second half, run the first, pop the
-//! second; and wait, if a thief has it.
+//! second, or wait for its thief.
 //!
 //! # Who owns the second half
 //!
-//! `b` is copied, bit by bit, into the slot at the worker's head, and the original is not dropped.
-//! Then exactly one of these happens:
+//! `b` is copied bitwise into the slot at the worker's head, and the original is not dropped. Then
+//! exactly one of these happens:
 //!
-//! - the pop returns [`Popped::Own`]: the slot is free, and the copy, which still stands in it, is
-//!   moved out and run here. (The original would do, but what `b` captures would then be kept in
-//!   registers while `a` runs, which every call in between must save.)
+//! - the pop returns [`Popped::Own`]: the slot is free, and its copy is moved out and run here.
+//!   (The original could run instead, but its captures would then stay in registers while `a` runs,
+//!   and every call in between would save them.)
 //! - a thief claims the slot: it moves the copy out, runs it, writes the outcome into the slot and
 //!   sets [`Status::DONE`]; the original is forgotten, and the outcome is moved out here.
 //!
 //! A closure too large for a slot is not copied: the slot holds a pointer to the original, which
-//! the thief moves out of this frame. The frame stays, since `join` does not return before the
-//! outcome is there, whether it returns or unwinds.
+//! the thief moves out of this frame. The frame stays, because `join` neither returns nor unwinds
+//! before the outcome is there.
 //!
 //! # Why a token is the top of its stack
 //!
 //! A [`Worker`] is the topmost head of its thread's stack, as a value. [`Worker::join`] borrows it
-//! mutably while its halves run, and hands each half a token of its own whose lifetime ends with
-//! it; so safe code uses the innermost token, unless it hides another from the borrow checker. Such
-//! a token stands below the top, and the push finds its slot occupied and panics. A token cannot
-//! stand above the top: it does not outlive the join that made it.
+//! mutably while its halves run. It hands each half a token of its own, whose lifetime ends with
+//! the half. So safe code uses the innermost token, unless it hides another from the borrow
+//! checker. Such a token stands below the top, and the push finds its slot occupied and panics. A
+//! token cannot stand above the top: it does not outlive the join that made it.
 //!
 //! A wait for a stolen half, and an unwinding past a half, asks the thread which worker it is, and
-//! takes that worker's stack for the token's. The two are the same: a thread that becomes another
-//! worker on top of one (in an interrupt, or by [`ThreadBuilder::run`](crate::config::ThreadBuilder::run)
-//! in a task) does so as the first half of a fork of its own ([`WorkerThread::enter`]), so that
-//! every token of the stack below stands below its top until that is over.
+//! takes that worker's stack for the token's. The two are the same. A thread becomes another worker
+//! on top of one in an interrupt, or by [`ThreadBuilder::run`](crate::config::ThreadBuilder::run)
+//! in a task. It does so as the first half of a fork of its own ([`WorkerThread::enter`]), so every
+//! token of the stack below stands below its top until that is over.
 
 mod all;
 pub(crate) mod forks;
@@ -126,8 +126,7 @@ where
     })
 }
 
-/// [`fork_here`] as a function of its own, so that the compiler inlines the program into it: see
-/// `outlined`.
+/// [`fork_here`], out of line, so that the compiler inlines the program into it: see `outlined`.
 #[inline(never)]
 fn outlined_here<A, B, RA, RB>(local: &WorkerThread, a: A, b: B) -> (RA, RB)
 where
@@ -153,7 +152,7 @@ where
         move |above| {
             local.hint.set(above.head());
             let result = a();
-            // For `b`, which stands where this fork stood, and for what comes after it.
+            // For `b`, which stands at this fork's head, and for later forks.
             local.hint.set(top);
             result
         },
@@ -165,7 +164,7 @@ where
 #[derive(Debug)]
 pub struct FnContext {
     migrated: bool,
-    /// It is true of the thread that it was made on.
+    /// It describes the thread that it was made on.
     not_send: PhantomData<*mut ()>,
 }
 
@@ -232,12 +231,12 @@ where
     })
 }
 
-/// Tells the workers that there are at a time apart.
+/// Identifies the current worker by its address.
 fn address(local: Option<&WorkerThread>) -> usize {
     local.map_or(0, |local| std::ptr::from_ref(local).addr())
 }
 
-/// [`join_context`] on a worker, to which both halves have `migrated` already, or not.
+/// [`join_context`] on a worker. `migrated` says whether the caller's half has moved.
 pub(crate) fn join_context_from<A, B, RA, RB>(migrated: bool, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(FnContext) -> RA + Send,
@@ -305,21 +304,22 @@ impl Worker<'_> {
     }
 }
 
-/// Whether these halves, and their results, are handed to and from a function in registers.
+/// Whether these halves and their results are passed in registers.
 pub(crate) const fn fits_registers<A, B, RA, RB>() -> bool {
     const TWO_WORDS: usize = 2 * size_of::<usize>();
     size_of::<A>() <= TWO_WORDS && size_of::<B>() <= TWO_WORDS && size_of::<(RA, RB)>() <= TWO_WORDS
 }
 
-/// [`Worker::join`], as a function of its own.
+/// [`Worker::join`], out of line.
 ///
-/// It is not inlined into the function that forks. So the compiler inlines the forking function,
-/// where it is small, into both halves here. A recursive program so becomes one function, which
-/// looks before it calls itself whether there is anything to fork, and a leaf costs no call. The
-/// other way round each leaf saves and restores what the forks need, which costs more than the fork
+/// It is not inlined into the forking function. So the compiler inlines a small forking function
+/// into both halves here. A recursive program then becomes one function, which checks before it
+/// calls itself whether there is anything to fork, and a leaf costs no call. Inlined the other way
+/// round, each leaf saves and restores the registers of the forks, which costs more than the fork
 /// itself.
 ///
-/// Only for what comes and goes [in registers](fits_registers): larger closures would be written to
+/// Only for closures and results that are passed [in registers](fits_registers): larger closures
+/// would be written to memory for the call, and again to the slot.
 /// memory to be handed over, and again to the slot.
 #[inline(never)]
 fn outlined<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
@@ -331,7 +331,7 @@ where
     fork(worker, a, b)
 }
 
-/// [`Worker::join`], for an `a` that only this crate knows never to leave this thread.
+/// [`Worker::join`] for an `a` that never leaves this thread.
 #[expect(clippy::needless_pass_by_value, reason = "a caller gives its token up while halves run")]
 #[inline(always)]
 pub(crate) fn fork<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
@@ -363,10 +363,9 @@ where
             Pushed::Occupied => occupied(ManuallyDrop::into_inner(b)),
         };
     }
-    // Here `a` lies in memory. Were it handed to another function, in the cold paths only, the
-    // compiler would copy it between the frame's places with loads that are wider than the
-    // stores of what it captures. Such a load waits until the stores have left the store
-    // buffer.
+    // Here `a` lies in memory. If only the cold paths passed it to another function, the compiler
+    // would copy it between the frame's places with loads wider than the stores of its captures.
+    // Such a load waits until the stores have left the store buffer.
     let above = match pushed {
         Pushed::Above(above) => above,
         // SAFETY: `b` was pushed just now, up to the limit.
@@ -377,8 +376,8 @@ where
     unsafe { halves::<A, B, RA, RB>(head, above, a) }
 }
 
-/// A fork whose push is more than a few stores: the rest of it, so that the short form has no call
-/// before its first half, across which it would have to save what the halves capture.
+/// The rest of a fork whose push is more than a few stores. It is separate so that the short form
+/// has no call before its first half, across which it would save the halves' captures.
 ///
 /// # Safety
 ///
@@ -398,7 +397,7 @@ where
     unsafe { halves::<A, B, RA, RB>(head, above, a) }
 }
 
-/// A push that is more than a few stores: the rest of it. Returns the head above what was pushed.
+/// The rest of a push that is more than a few stores. Returns the head above the pushed task.
 ///
 /// # Safety
 ///
@@ -412,7 +411,7 @@ unsafe fn above_limit<B>(head: Head) -> Head {
         Err(error) => {
             // SAFETY: this thread owns the stack.
             let slot = unsafe { head.slot() };
-            // SAFETY: it is not pushed after all, but stands in the slot, and is taken once.
+            // SAFETY: the push failed, but the half stands in the slot, and is taken once.
             drop(unsafe { take_half::<B>(slot) });
             panic!("{error}");
         }
@@ -429,13 +428,13 @@ fn occupied<B>(b: B) -> ! {
 
 /// Runs the first half, and the second if it is still there.
 ///
-/// Across the first half's call only `head` is kept, and across the second's, or the wait for it,
-/// only the first's result: one register that is saved, not two.
+/// Across the first half's call only `head` is kept. Across the second's, or the wait for it, only
+/// the first's result is kept: one saved register, not two.
 ///
 /// # Safety
 ///
-/// This thread owns the stack; a `B` was pushed at `head`, with `above` as the head above, and is
-/// popped by nobody else.
+/// This thread owns the stack; a `B` was pushed at `head`, with `above` as the head above, and no
+/// other code pops it.
 #[inline(always)]
 unsafe fn halves<A, B, RA, RB>(head: Head, above: Head, a: A) -> (RA, RB)
 where
@@ -447,7 +446,7 @@ where
     // SAFETY: `above` is the top now, until `a` returns.
     let result_a = a(unsafe { Worker::new(above) });
     mem::forget(armed);
-    // SAFETY: this thread owns the stack; what `a` pushed above it has popped.
+    // SAFETY: this thread owns the stack; `a` has popped all that it pushed above.
     if unsafe { head.pop_above_floor() } {
         // SAFETY: the slot holds what was pushed, and by the pop it is this frame's again.
         unsafe { second::<B, RA, RB>(head, result_a) }
@@ -457,7 +456,7 @@ where
     }
 }
 
-/// Runs the second half, which was popped.
+/// Runs the popped second half.
 ///
 /// # Safety
 ///
@@ -478,8 +477,8 @@ where
     (result_a.into_inner(), result_b)
 }
 
-/// A pop that is more than a few stores, and what follows it. If the half was stolen: waits for its
-/// result, or its panic.
+/// The rest of a pop that is more than a few stores. If the half was stolen, waits for its result
+/// or panic.
 ///
 /// # Safety
 ///
@@ -504,8 +503,8 @@ where
     }
 }
 
-/// Says that a second half is the topmost task; dropped only when the first half unwinds. It does
-/// not say where: the frame would have to save the head for that, beside the payload of the panic.
+/// Marks a pushed second half; dropped only when the first half unwinds. It does not store the
+/// head: the frame would have to save it beside the panic's payload.
 struct Armed<B, R>(PhantomData<fn(B) -> R>)
 where
     B: FnOnce(Worker<'_>) -> R + Send,
@@ -516,15 +515,15 @@ where
     B: FnOnce(Worker<'_>) -> R + Send,
     R: Send,
 {
-    // Inlined, so that the guard itself needs no place in memory.
+    // Inlined, so that the guard itself needs no memory.
     #[inline(always)]
     fn drop(&mut self) {
         unwind::<B, R>();
     }
 }
 
-/// The first half has panicked: the second is finished all the same, and what it returns, or panics
-/// with, is dropped, before the unwinding goes on.
+/// The first half has panicked. The second is finished all the same, and its result or panic is
+/// dropped, before the unwinding goes on.
 #[cold]
 #[inline(never)]
 fn unwind<B, R>()
@@ -532,7 +531,7 @@ where
     B: FnOnce(Worker<'_>) -> R + Send,
     R: Send,
 {
-    // An unwinding half has popped what it had pushed, so the topmost task is the second half.
+    // An unwinding half has popped all that it pushed, so the topmost task is the second half.
     let head = WorkerThread::with(|local| own(local).topmost_task());
     // SAFETY: this thread owns the stack, and `join` has pushed this at `head`.
     match unsafe { head.pop() } {
@@ -550,7 +549,7 @@ where
     }
 }
 
-/// The second half at `head` was stolen: works for others until it is done.
+/// The second half at `head` was stolen: runs other tasks until it is done.
 fn wait<R>(head: Head) -> Outcome<R> {
     wait_until_done(head);
     // SAFETY: the calling thread owns the stack; a slot stays valid while its stolen task is not
@@ -564,7 +563,7 @@ fn wait<R>(head: Head) -> Outcome<R> {
     outcome
 }
 
-/// Works for others until the stolen task at `head`, which this thread's stack has, is done.
+/// Runs other tasks until the stolen task at `head` of this thread's stack is done.
 pub(crate) fn wait_until_done(head: Head) {
     // SAFETY: this thread owns the stack, and the stolen task keeps its slot.
     let above = unsafe { head.above() };

@@ -1,8 +1,8 @@
 //! Any number of tasks that may borrow from the frame that opens the scope.
 //!
-//! Four ways to open one: [`scope`] and [`scope_fifo`] make the thread that calls a worker, if it
-//! is none, and the `in_place` ones do not. The tasks run on workers in any case, in
-//! last-in-first-out order, or in the order in which each thread has spawned them.
+//! Four functions open one: [`scope`] and [`scope_fifo`] make the calling thread a worker, if it is
+//! none; the `in_place` ones do not. The tasks run on workers in any case, in last-in-first-out
+//! order, or in the order in which each thread has spawned them.
 
 use std::fmt;
 use std::panic;
@@ -26,7 +26,7 @@ pub struct Scope<'scope> {
 /// its own.
 pub struct ScopeFifo<'scope> {
     base: Base<'scope>,
-    /// What each worker of the pool has spawned here.
+    /// A queue for each worker of the pool, of its tasks in this scope.
     fifos: Box<[Arc<Fifo>]>,
 }
 
@@ -103,8 +103,8 @@ where
     })
 }
 
-/// [`scope`], with a body that stays on the calling thread in any case, and so need not be
-/// [`Send`]. The tasks run in this thread's pool, or in the global one.
+/// [`scope`], with a body that stays on the calling thread, and so need not be [`Send`]. The tasks
+/// run in this thread's pool, or in the global one.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -141,7 +141,7 @@ where
     in_place(None, ScopeFifo::new, f)
 }
 
-/// Opens a scope in place, with tasks for `shared`, or else for this thread's pool.
+/// Opens a scope in place, with tasks for `shared`, or without it for this thread's pool.
 fn in_place<'scope, S, F, R>(
     shared: Option<&Arc<PoolShared>>,
     form: impl FnOnce(Base<'scope>) -> S,
@@ -235,8 +235,8 @@ impl<'scope> ScopeFifo<'scope> {
     /// before.
     ///
     /// Blocking, by a lock that is held for a push or a pop. Called on a thread of another pool, or
-    /// of none, the task goes to the pool that opened the scope, after all that came from
-    /// outside before.
+    /// of none, the task goes to the pool that opened the scope, after all earlier tasks from
+    /// outside.
     ///
     /// A task that panics ends only itself; the scope panics with its payload when all have ended.
     pub fn spawn_fifo<F>(&self, task: F)

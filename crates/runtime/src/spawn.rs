@@ -1,8 +1,8 @@
 //! Tasks that stand alone.
 //!
-//! Everywhere, in a pool as in a scope, `spawn` lets a task go, and `spawn_handle` returns a handle
-//! to its result. What else can be said of a task is said to a [`TaskBuilder`]; the functions of
-//! the crate and of a pool are short for one without options.
+//! Everywhere, in a pool as in a scope, `spawn` detaches the task, and `spawn_handle` returns a
+//! handle to its result. A [`TaskBuilder`] has the other options; the functions of the crate and of
+//! a pool are short for a builder without options.
 
 use std::sync::Arc;
 
@@ -77,29 +77,27 @@ pub fn task() -> TaskBuilder<'static> {
 
 /// The options of a task: [`task`], [`ThreadPool::task`](crate::ThreadPool::task).
 ///
-/// Without any, a worker's task goes into its own queue, from which it takes the youngest first,
-/// and thieves the oldest; another thread's goes into the pool's common queue.
+/// Without options, a worker's task goes into its own queue, from which it takes the youngest
+/// first, and thieves the oldest; another thread's task goes into the pool's common queue.
 #[derive(Clone, Copy)]
 #[must_use = "it spawns nothing by itself"]
 pub struct TaskBuilder<'p> {
-    /// `None` is the calling worker's, or the global one.
+    /// `None` is the calling worker's pool, or the global one.
     pub(crate) pool: Option<&'p Arc<PoolShared>>,
     queue: Queue,
 }
 
-/// Where a task waits for its start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Queue {
-    /// With the worker that spawns it, or, from outside, in the pool's queue.
+    /// In the spawning worker's queue, or, from outside, in the pool's.
     Own,
-    /// The same, behind what the worker has put there before.
+    /// As `Own`, after the worker's earlier tasks in order.
     InOrder,
     /// In the pool's queue.
     Pool(Priority),
 }
 
 impl<'p> TaskBuilder<'p> {
-    /// Of a task in this pool.
     pub(crate) fn of(pool: &'p Arc<PoolShared>) -> TaskBuilder<'p> {
         TaskBuilder { pool: Some(pool), queue: Queue::Own }
     }
@@ -174,8 +172,8 @@ impl<'p> TaskBuilder<'p> {
         })
     }
 
-    /// Queues what `make` makes for the pool. A worker that has been interrupted spawns for what it
-    /// was interrupted for.
+    /// Queues the task of `make` for the pool. An interrupted worker spawns into the interrupt's
+    /// frame.
     #[inline(always)]
     fn start<R, F, H>(self, make: impl FnOnce(&Arc<PoolShared>) -> (Fresh<F>, H)) -> H
     where

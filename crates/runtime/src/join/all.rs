@@ -3,33 +3,31 @@
 //!
 //! # Why it is correct
 //!
-//! Of `n` children the last is pushed first and the second last; the first is called at once, and
-//! then the others are popped. So they run in order where nobody steals, and a thief takes the last
-//! one. The stack sees what it sees of nested joins: pushes at ascending heads, pops of the same
-//! heads in the reverse order, and whatever runs in between leaves the stack as it was. The protocol
-//! of thieves and owner has no step that [`join`](super) has not.
+//! Of `n` children the last is pushed first. The first child is called directly, and then the
+//! others are popped. So they run in order if no thief comes, and a thief takes the last one. The
+//! stack sees nested joins: pushes at ascending heads, pops of the same heads in the reverse order,
+//! and all code in between leaves the stack as it was. The protocol of thieves and owner has no
+//! step that [`join`](super) has not.
 //!
-//! *Children.* They stand in memory of the caller, who does not drop them. A child is moved out of
-//! there once: by this worker when it calls the child, or, as a bit by bit copy in the slot, by a
-//! thief. The pop says which. The copy of a child that was popped is not used. A child that does
-//! not fit a slot stays where it is, and the slot points to it: the frame of the caller stays until
-//! all have ended.
+//! *Children.* They stand in memory of the caller, who does not drop them. A child is moved out
+//! once: by this worker when it calls the child, or, as a bitwise copy in the slot, by a thief. The
+//! pop says which. The copy of a popped child is not used. A child that does not fit a slot stays
+//! in place, and the slot points to it: the caller's frame stays until all have ended.
 //!
-//! *Results.* This worker writes them in order: what a thief has come to is moved out of the slot
-//! when its turn comes. So when child `i` has panicked, exactly the results below `i` are there.
+//! *Results.* This worker writes them in order, and moves a thief's outcome out of the slot in its
+//! turn. So when child `i` has panicked, exactly the results below `i` are there.
 //!
-//! *Panics.* Every child is called, whatever others do, as both halves of a join are. If child `i`
-//! panics here, or has panicked in a thief, those above it are popped and called, or waited for,
-//! and what they return or panic with is dropped. Then the results below `i` are dropped, and the
-//! panic of `i` goes on: that of the first child which panicked.
+//! *Panics.* Every child is called, as both halves of a join are. If child `i` panics here, or has
+//! panicked in a thief, the children above it are popped and called, or waited for, and their
+//! results and panics are dropped. Then the results below `i` are dropped, and the panic of `i`
+//! goes on: that of the first child that panicked.
 //!
-//! *Waits.* Thieves take the lowest task of a stack, so a child that was stolen has only stolen
-//! ones below it in the stack. They keep their slots, with their outcomes, until their turn comes;
-//! the worker runs other tasks above the slot that it waits for, and frees that slot before it goes
-//! down to the next one.
+//! *Waits.* Thieves take the lowest task of a stack, so the tasks below a stolen child are stolen,
+//! too. They keep their slots, with their outcomes, until their turn comes. The worker runs other
+//! tasks above the slot that it waits for, and frees that slot before it goes down to the next one.
 //!
-//! *The stack's limit.* No more than [`FLAT`] children are pushed at a time. More are halved first,
-//! by forks, so that a thief takes many at once.
+//! *The stack's limit.* At most [`FLAT`] children are pushed at a time. A longer run is halved
+//! first, by forks, so that a thief takes many at once.
 
 use std::marker::PhantomData;
 use std::mem::{self, ManuallyDrop, MaybeUninit};
@@ -42,14 +40,14 @@ use super::{fork, wait};
 use crate::task::half::{Head, Slot, Worker, descriptor, take_half};
 use crate::task::panic::{Outcome, catch, dispose};
 
-/// How many children are pushed at a time: their slots are a page.
+/// The most children pushed at a time: their slots are a page.
 const FLAT: usize = 64;
 
 impl Worker<'_> {
     /// Calls `f` with each of `children`, perhaps in parallel, and returns the results in order.
     ///
-    /// The first child is called on this worker. Others may be stolen meanwhile; those that nobody
-    /// steals are called here, in order. It costs a join less than there are children, and two
+    /// The first child is called on this worker. Others may be stolen meanwhile; the rest are
+    /// called here, in order. The cost is one join less than there are children, and two
     /// allocations: for the children and for the results. [`join_array`](Worker::join_array)
     /// allocates nothing.
     ///
@@ -88,10 +86,10 @@ impl Worker<'_> {
         let mut results = Vec::with_capacity(count);
         // SAFETY: zero is within the capacity; what stood there is moved out by `all`.
         unsafe { children.set_len(0) };
-        // SAFETY: so many children stand there, which the vector does not drop any more, and there
-        // is room for so many results.
+        // SAFETY: `count` children stand there, which the vector does not drop any more, and the
+        // results have room for `count`.
         unsafe { all(self.reborrow(), children.as_ptr(), results.as_mut_ptr(), count, &f) };
-        // SAFETY: `all` has written so many.
+        // SAFETY: `all` has written `count` results.
         unsafe { results.set_len(count) };
         results
     }
@@ -136,7 +134,7 @@ impl Worker<'_> {
 ///
 /// # Safety
 ///
-/// So many children stand in a row, and are the callee's to move out; there is room for as many
+/// `count` children stand in a row, and are the callee's to move out; there is room for `count`
 /// results.
 #[inline(always)]
 unsafe fn all<T, R, F>(worker: Worker<'_>, children: *const T, results: *mut R, count: usize, f: &F)
@@ -167,7 +165,7 @@ where
     }
 }
 
-/// Where a child stands that does not fit a slot.
+/// The place of a child that does not fit a slot.
 struct Place<T>(*const T);
 
 // SAFETY: the child is moved through it, once.
@@ -211,11 +209,11 @@ where
         Results { first: run.results, count: run.count }
     }
 
-    /// The first so many, and the others.
+    /// The first `count` children, and the others.
     ///
     /// # Safety
     ///
-    /// There are as many.
+    /// There are at least `count`.
     unsafe fn split_at(self, count: usize) -> (Run<'f, T, R, F>, Run<'f, T, R, F>) {
         let run = ManuallyDrop::new(self);
         // SAFETY: within the children, by this function's contract.
@@ -227,7 +225,7 @@ where
 }
 
 impl<T, R, F> Drop for Run<'_, T, R, F> {
-    /// The fork was refused, or the run abandoned: its children go.
+    /// The fork was refused, or the run abandoned: its children are dropped.
     fn drop(&mut self) {
         for i in 0..self.count {
             // SAFETY: within the children.
@@ -238,7 +236,7 @@ impl<T, R, F> Drop for Run<'_, T, R, F> {
     }
 }
 
-/// Results that stand in a row, to be dropped if others panic.
+/// Results in a row, to be dropped if others panic.
 struct Results<R> {
     first: *mut R,
     count: usize,
@@ -250,7 +248,7 @@ unsafe impl<R: Send> Send for Results<R> {}
 impl<R> Drop for Results<R> {
     fn drop(&mut self) {
         for i in 0..self.count {
-            // SAFETY: so many stand there.
+            // SAFETY: `count` results stand there.
             let place = unsafe { self.first.add(i) };
             // SAFETY: each is moved out once.
             dispose(unsafe { place.read() });
@@ -258,7 +256,7 @@ impl<R> Drop for Results<R> {
     }
 }
 
-/// [`all`], of more than are pushed at a time: both halves of them are.
+/// [`all`] of more than [`FLAT`] children: forks both halves of them.
 ///
 /// # Safety
 ///
@@ -271,23 +269,24 @@ where
     R: Send,
 {
     let half = run.count / 2;
-    // SAFETY: half of them.
+    // SAFETY: `half` is at most the number of children.
     let (first, second) = unsafe { run.split_at(half) };
-    // SAFETY: by this function's contract; the two have nothing in common.
+    // SAFETY: by this function's contract; the two runs are disjoint.
     let first = move |w: Worker<'_>| unsafe { first.call(w) };
     // SAFETY: as for the first.
     let second = move |w: Worker<'_>| unsafe { second.call(w) };
     mem::forget(fork(worker, first, second));
 }
 
-/// [`all`], of no more than are pushed at a time; `half` makes of a child's place what calls it.
+/// [`all`] of at most [`FLAT`] children. `half` turns a child's place into a closure that calls the
+/// child.
 ///
-/// A function of its own for the reason that a join is (see `outlined`): a recursive program is
-/// inlined into the one call here.
+/// Out of line for the reason that a join is (see `outlined`): a recursive program is inlined into
+/// the one call here.
 ///
 /// # Safety
 ///
-/// As [`all`]. What `half` makes may be copied, if only one copy is called, and fits a slot.
+/// As [`all`]. The closures of `half` may be copied, if only one copy is called, and fit a slot.
 #[expect(clippy::needless_pass_by_value, reason = "a caller gives its token up while halves run")]
 #[inline(never)]
 unsafe fn flat<T, R, H, B>(
@@ -316,7 +315,7 @@ unsafe fn flat<T, R, H, B>(
             // SAFETY: it was pushed just now, up to the limit.
             Pushed::AtLimit => match unsafe { head.push_at_limit() } {
                 Ok(above) => above,
-                // SAFETY: those behind the last of `left` are pushed.
+                // SAFETY: the children behind the first `left` are pushed.
                 Err(error) => unsafe { refused(error, head, children, left, count, half) },
             },
             // SAFETY: none is pushed.
@@ -329,7 +328,8 @@ unsafe fn flat<T, R, H, B>(
     let mut i = 0;
     while i < count {
         let rest = Rest { head, results, i, count, half, makes: PhantomData };
-        // SAFETY: within the children; it was not pushed, or popped, so nobody else moves it out.
+        // SAFETY: within the children; this one was not pushed, or popped, so no other code moves
+        // it out.
         let call = half(unsafe { children.add(i) });
         // SAFETY: `head` is the top.
         let result = call(unsafe { Worker::new(head) });
@@ -368,8 +368,8 @@ pub(super) unsafe fn below(head: Head) -> Head {
     unsafe { Head::from_ptr(slot) }
 }
 
-/// A pop of child `i` that is more than a few stores: whether a thief has it. Then so it is with
-/// those behind it, and all their results have been written.
+/// The rest of a pop of child `i` that is more than a few stores. Returns whether a thief has it.
+/// Then thieves have the children behind it, too, and all their results have been written.
 ///
 /// # Safety
 ///
@@ -439,7 +439,7 @@ where
     catch(|| half(unsafe { Worker::new(head) }))
 }
 
-/// What is left to do if the call of child `i` unwinds, whose head this is.
+/// The work left if the call of child `i` unwinds; `head` is the child's.
 struct Rest<T, R, H, B>
 where
     H: Fn(*const T) -> B + Copy,
@@ -460,16 +460,16 @@ where
     B: FnOnce(Worker<'_>) -> R + Send,
     R: Send,
 {
-    // Inlined, so that the guard itself needs no place in memory.
+    // Inlined, so that the guard itself needs no memory.
     #[inline(always)]
     fn drop(&mut self) {
-        // SAFETY: made by `flat` in between its pushes and pops.
+        // SAFETY: `flat` made it between its pushes and pops.
         unsafe { abandon(self.head, self.results, self.i, self.count, self.half) };
     }
 }
 
-/// Child `i` has panicked: those behind it are finished, and what they return or panic with is
-/// dropped, as are the results before it.
+/// Child `i` has panicked: the children behind it are finished. Their results and panics are
+/// dropped, as are the results before `i`.
 ///
 /// # Safety
 ///

@@ -1,15 +1,15 @@
-//! `Worker::scope`: any number of forks of different tasks, pushed as the body comes to them and
+//! `Worker::scope`: any number of forks of different tasks, pushed as the body reaches them and
 //! popped when it has ended.
 //!
 //! # Why it is correct
 //!
-//! A task is pushed at the head that this scope has kept, by the thread that opened it: [`Forks`]
-//! goes to no other. If that head is not the top of the thread's stack (the body is in the midst of
-//! another fork, or in an interrupt), its slot is occupied, and the push is refused. So what stands
-//! on the stack between the scope's first slot and its head are its tasks, and the rest of the
-//! body leaves the stack as it finds it. They are popped from the last on, whether the body returns
-//! or unwinds: each by its own descriptor, as a thief calls it. A task that was stolen is waited
-//! for in its turn, as the half of a join is.
+//! A task is pushed at the head that this scope keeps, by the thread that opened it: [`Forks`] is
+//! not `Send`. If that head is not the top of the thread's stack (the body is in another fork, or
+//! in an interrupt), its slot is occupied, and the push is refused. So the scope's tasks are all
+//! that stands on the stack between its first slot and its head, and the rest of the body leaves
+//! the stack as it finds it. They are popped from the last on, whether the body returns or unwinds:
+//! each by its own descriptor, as a thief calls it. The scope waits for a stolen task in its turn,
+//! as a join waits for its half.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -29,11 +29,11 @@ use crate::task::panic::{Outcome, catch, dispose};
 /// `'scope` is the lifetime that the tasks' borrows must outlive.
 pub struct Forks<'scope> {
     head: Cell<Head>,
-    /// What a task panicked with that found the stack full.
+    /// The panic of a task that found the stack full.
     panicked: Cell<Option<Box<dyn Any + Send>>>,
     /// Invariant in `'scope`: tasks may both read and write through what they borrow.
     life: PhantomData<fn(&'scope ()) -> &'scope ()>,
-    /// The head is its thread's.
+    /// The head belongs to its thread.
     not_send: PhantomData<*mut ()>,
 }
 
@@ -41,9 +41,8 @@ impl Worker<'_> {
     /// Calls `f`, which forks tasks, and returns what it returns once all tasks have ended.
     ///
     /// A task costs about a join: it is not counted, and not allocated unless it captures more than
-    /// 48 bytes. Each task is given a worker, with which it may fork or open a scope of its own;
-    /// tasks that are spawned into the same scope by other tasks, or by other threads, need
-    /// [`scope`](crate::scope()).
+    /// 48 bytes. Each task is given a worker, with which it may fork or open a scope of its own.
+    /// Tasks that other tasks or threads spawn into the same scope need [`scope`](crate::scope()).
     ///
     /// ```
     /// # use poach_runtime as poach;
@@ -133,8 +132,8 @@ impl<'scope> Forks<'scope> {
         assert!(Slot::fits::<F>(), "a task in a slot, or its box");
         let (head, task) = (self.head.get(), ManuallyDrop::new(task));
         // SAFETY: this thread owns the stack, which outlives the scope; the descriptor is a
-        // static's address, aligned to 8; the task fits, and is not used again unless the push is
-        // refused; what it borrows outlives the scope. The pop follows in `end`.
+        // static's address, aligned to 8. The task fits, and is not used again unless the push is
+        // refused; its borrows outlive the scope. The pop follows in `end`.
         match unsafe { head.push(descriptor::<F, ()>(), &raw const task) } {
             Ok(above) => self.head.set(above),
             Err(error) => self.refused(error, ManuallyDrop::into_inner(task)),
@@ -157,7 +156,8 @@ impl<'scope> Forks<'scope> {
     ///
     /// # Safety
     ///
-    /// This thread owns the stack; what stands on it from `bottom` on are the tasks of this scope.
+    /// This thread owns the stack; the tasks of this scope are all that stands on it from `bottom`
+    /// on.
     #[inline(always)]
     unsafe fn end(&self, bottom: Head) {
         let mut head = self.head.get();
