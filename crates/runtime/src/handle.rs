@@ -103,8 +103,8 @@ impl<R> JoinHandle<R> {
     /// and one of them may want a lock that the caller holds. To hold a lock across this call, wait
     /// with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in
     /// [`blocking`](crate::blocking()). Then the worker runs only the task itself, if that has not
-    /// started and belongs to the same pool. The same holds once half of the worker's call stack is
-    /// in use ([how deep waits nest](crate::config::Waiting)).
+    /// started and belongs to the same pool. The same holds for a worker that has used half of its
+    /// call stack ([how deep waits nest](crate::config::Waiting)).
     ///
     /// A task may wait for tasks that were spawned before it, in chains and graphs of any length.
     /// No wait starts a task on top of a task that it will wait for, as long as each task has its

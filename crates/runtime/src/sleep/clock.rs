@@ -1,18 +1,17 @@
-//! The clock by which workers decide how long to look, to rest and to hesitate.
+//! The clock by which workers decide how long to look, rest and hesitate.
 
 use std::ops::Sub;
 use std::time::{Duration, Instant};
 
-/// A clock that does not go back.
+/// A monotonic clock.
 pub trait Clock {
-    /// What it says.
+    /// A moment of this clock.
     type Instant: Copy + Sub<Output = Duration>;
 
-    /// What it says now.
+    /// The time now.
     fn now() -> Self::Instant;
 }
 
-/// The system's.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SystemClock;
 

@@ -1,5 +1,5 @@
-//! What `Sleep` decides, step by step on one thread: who is called, what is counted, and what an
-//! answer depends on.
+//! The decisions of `Sleep`, step by step on one thread: which worker is called, what is counted,
+//! and what an answer depends on.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -10,10 +10,10 @@ use poach_memory::Machine;
 use super::states::RESTING;
 use super::*;
 
-/// What happens during a sleep, and whether it ends by a call.
+/// Runs during a sleep; returns whether a call ends the sleep.
 type During = Box<dyn FnOnce(&Sleepers) -> bool + Send>;
 
-/// Sleeps for no time: it writes down what it was asked for.
+/// A parking that does not sleep, and records its calls.
 #[derive(Default)]
 struct Noted {
     sleep: Mutex<Option<Arc<Sleepers>>>,
@@ -49,13 +49,12 @@ impl Parking for Noted {
 
 type Sleepers = Sleep<Machine, Noted>;
 
-/// So many workers, and places of guests beyond them.
+/// A pool of `workers` workers and `places` places of guests.
 fn pool(workers: usize, places: usize) -> Arc<Sleepers> {
     let parking = (0..workers + places).map(|_| Noted::default()).collect();
     Arc::new(Sleep::new(parking, places, 2))
 }
 
-/// What happens during the next sleep of this worker.
 fn during(
     sleep: &Arc<Sleepers>,
     worker: usize,
@@ -66,7 +65,7 @@ fn during(
     parking.during.lock().unwrap().push_back(Box::new(act));
 }
 
-/// Ends a test: the parkings know the pool no more.
+/// Ends a test: breaks the cycle between the parkings and the pool.
 fn end(sleep: &Sleepers) {
     for parking in &sleep.parking {
         assert!(parking.during.lock().unwrap().is_empty(), "a sleep that did not come");
@@ -74,7 +73,7 @@ fn end(sleep: &Sleepers) {
     }
 }
 
-/// Who was called since the last time, and by whom.
+/// The workers called since the last time, and their callers.
 fn called(sleep: &Sleepers) -> Vec<(usize, Caller)> {
     let calls = |(worker, parking): (usize, &Noted)| {
         let calls = mem::take(&mut *parking.calls.lock().unwrap());
@@ -113,7 +112,8 @@ fn the_called_are_searchers() {
     assert_eq!((called(&sleep), searching(&sleep)), (vec![(1, Caller::Blocks)], 1));
     sleep.wake_one(GOES_ON);
     assert_eq!((called(&sleep), searching(&sleep)), (vec![], 1));
-    // For what a worker waits for it is called whoever searches, and a follower is no searcher.
+    // A worker is called for what it waits for even if others search, and a follower is no
+    // searcher.
     sleep.idle.enter(0, Idle::Following);
     sleep.wake_all();
     assert_eq!((called(&sleep), searching(&sleep)), (vec![(0, GOES_ON), (2, GOES_ON)], 2));
@@ -192,14 +192,14 @@ fn a_follower_sleeps_until_it_is_called_or_its_time_is_over() {
     during(&sleep, 0, |_| false);
     assert!(sleep.sleep_following(0, Some(TIME), || false), "nobody has called");
     assert_eq!((parked(), is_following(&sleep)), ((vec![TIME], 0), false));
-    // One that is taken out just when its time is over waits for the call.
+    // A worker that is taken out just when its time is over waits for the call.
     during(&sleep, 0, |sleep| {
         sleep.wake(0);
         false
     });
     assert!(!sleep.sleep_following(0, Some(TIME), || false));
     assert_eq!(parked(), (vec![TIME], 1));
-    // So does one that finds something and has been taken out.
+    // So does a worker that finds something and has been taken out.
     assert!(!sleep.sleep_following(0, None, || {
         sleep.wake(0);
         true
@@ -256,7 +256,7 @@ fn one_that_sees_something_before_it_sleeps_searches_on() {
     sleep.search();
     assert_eq!(sleep.sleep(0, || true, || unreachable!("it does not sleep")), Slept::NotAtAll);
     assert_eq!((searching(&sleep), sleep.idle.any(ANY)), (1, false));
-    // Unless another has called it.
+    // Unless another thread has called it.
     let sees = || {
         assert!(sleep.idle.is(0, ASLEEP) && searching(&sleep) == 0);
         sleep.wake(0);
@@ -290,7 +290,7 @@ fn the_last_searcher_that_finds_something_sees_to_those_that_are_asleep_or_follo
     let sleep = pool(1, 1);
     sleep.search();
     assert!(!sleep.stop_search(), "nobody sleeps");
-    // A guest that is awake sees to the one that stands aside.
+    // A guest that is awake looks for the worker that stands aside.
     sleep.enter().unwrap();
     sleep.idle.enter(0, Idle::Asleep);
     sleep.search();
@@ -308,7 +308,7 @@ fn the_hungry_are_those_that_search_or_sleep_and_do_not_stand_aside() {
     for state in [Idle::Asleep, Idle::Resting, Idle::Following] {
         sleep.idle.enter(0, state);
         assert!(sleep.is_anybody_hungry() && !sleep.is_deserted(), "{state:?}");
-        // A guest has the place of one that sleeps, and none of one that follows.
+        // A guest replaces a worker that sleeps, and none that follows.
         let place = sleep.enter().unwrap();
         assert_eq!(sleep.is_anybody_hungry(), state == Idle::Following, "{state:?}");
         assert!(sleep.leave(place, || ()));
@@ -328,7 +328,7 @@ fn all_others_are_asleep_or_away_or_one_is_awake() {
     assert!(is_another_awake(0) && is_another_awake(1) && !is_another_awake(2));
     sleep.idle.enter(1, Idle::Asleep);
     assert!(is_another_awake(0) && !is_another_awake(1));
-    // Nobody is another to itself.
+    // A worker does not count itself as another.
     sleep.idle.enter(0, Idle::Asleep);
     assert!(is_another_awake(0) && !is_another_awake(1));
     sleep.idle.enter(2, Idle::Following);

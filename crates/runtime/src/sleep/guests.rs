@@ -1,26 +1,26 @@
 //! Guests: threads from outside that work for the pool in places of their own, and the workers that
 //! stand aside meanwhile.
 //!
-//! One word has two bits for each place: whether it is taken, and whether its guest is *awake*,
-//! that is whether it neither has left nor sleeps in a wait. One more bit says that work has been
-//! deferred to guests, and another that no more come: an interrupt is under way, which has called
-//! those that are in. Every change of the word is a read-modify-write. A place is the
-//! deques and whatever else its guest alone touches. One thread at a time has it: it has set the
-//! place's bit by a read-modify-write that acquires what the last one released who cleared it.
+//! One word has two bits for each place: whether it is *taken*, and whether its guest is *awake*:
+//! it has not left, and does not sleep in a wait. One more bit says that work has been deferred to
+//! guests. Another says that places are closed: an interrupt is under way, which has called the
+//! guests that are in. Every change of the word is a read-modify-write.
 //!
-//! Why a worker stands aside, and why nothing is lost by it: "Guests" in the README.
+//! A place is the deques and all other data that its guest alone touches. One thread at a time has
+//! it: it has set the place's bit by a read-modify-write that acquires the release of the last
+//! thread that cleared it.
+//!
+//! Why a worker stands aside, and why no work is lost by it: "Guests" in the README.
 
 use poach_memory::{Memory, Ordering, Word};
 
 use super::states::SLEEPERS;
 use super::{Parking, Sleep};
 
-/// The most places.
 pub(crate) const MOST_PLACES: usize = 20;
-/// A bit for each.
 const PLACES: u64 = (1 << MOST_PLACES) - 1;
 
-/// No guest comes in.
+/// Places are closed: no guest comes in.
 const CLOSED: u64 = 1 << 63;
 /// Work has been deferred to guests: set only while one is awake, and cleared by the first that
 /// leaves or dozes.
@@ -42,7 +42,7 @@ pub(crate) enum NoPlace {
     Closed,
 }
 
-// Relaxed, where nothing else is said: as in the parent.
+// Relaxed, unless a comment says otherwise: as in the parent.
 impl<M: Memory, S: Parking> Sleep<M, S> {
     /// Takes a place, if one is free. G1.
     pub(crate) fn enter(&self) -> Result<usize, NoPlace> {
@@ -64,8 +64,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// Gives the place back: G2 and G3. `look` is G4. False while places are closed: then the guest
-    /// has been called, or is about to be, and stays.
+    /// Gives the place back: G2 and G3. `look` is G4. Returns false while places are closed: then
+    /// the guest has been called, or is about to be, and stays.
     #[must_use]
     pub(crate) fn leave(&self, place: usize, look: impl FnOnce()) -> bool {
         let mut seen = self.guests.load(Ordering::Relaxed);
@@ -100,13 +100,13 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// It is awake again: G1.
+    /// The guest is awake again: G1.
     pub(crate) fn rouse(&self, place: usize) {
         self.guests.fetch_or(awake(place), Ordering::Relaxed);
     }
 
-    /// Whether nobody is called, or looks, because guests are at work: then one of them does at its
-    /// G4. S3, P2 or L2 precedes.
+    /// True if enough guests are awake; the next to leave looks instead, at its G4. S3, P2 or L2
+    /// precedes.
     pub(crate) fn stands_aside_for_guests(&self) -> bool {
         // A1.
         let mut seen = self.guests.load(Ordering::Relaxed);
@@ -126,15 +126,13 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// Lets no guest in any more, and says which places are taken.
+    /// Closes the places, and returns those that are taken.
     pub(crate) fn close_places(&self) -> impl Iterator<Item = usize> {
-        // AcqRel: what is taken and what is closed is one word, so a guest is either seen here or
-        // turned away.
+        // AcqRel: both are in one word, so a guest is either seen here or turned away.
         let seen = self.guests.fetch_or(CLOSED, Ordering::AcqRel);
         (0..self.places).filter(move |&place| seen & taken(place) != 0)
     }
 
-    /// Lets guests in again.
     pub(crate) fn open_places(&self) {
         self.guests.fetch_and(!CLOSED, Ordering::Release);
     }
@@ -147,25 +145,25 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         guests != 0 && guests >= self.sleepers()
     }
 
-    /// The workers that sleep, but for those in a restricted wait.
+    /// The number of workers that sleep, except in a restricted wait.
     pub(super) fn sleepers(&self) -> u32 {
         self.idle.count(SLEEPERS)
     }
 
-    /// Whether as many threads are at work as the pool has workers, some of which stand aside for
+    /// Whether as many threads are at work as the pool has workers, because workers stand aside for
     /// guests: then no owner calls a sleeper.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full_of(Self::guests_awake(self.guests.load(Ordering::Relaxed)))
     }
 
-    /// Whether more threads are at work than that: then a worker with nothing under way stands
-    /// aside.
+    /// Whether more threads are at work than the pool has workers: then a worker with nothing under
+    /// way stands aside.
     pub(crate) fn is_crowded(&self) -> bool {
         let guests = Self::guests_awake(self.guests.load(Ordering::Relaxed));
         guests != 0 && guests > self.sleepers()
     }
 
-    /// How many places have no guest. Out of date at once.
+    /// The number of places without a guest. An estimate.
     pub(crate) fn free_places(&self) -> usize {
         self.places - Self::taken_places(self.guests.load(Ordering::Relaxed))
     }

@@ -1,4 +1,4 @@
-//! Who sleeps, who searches, and who wakes whom.
+//! Sleep and wake-up: the states of idle workers, and which thread wakes which worker.
 #![doc = include_str!("README.md")]
 
 use std::iter;
@@ -23,9 +23,9 @@ pub(crate) mod wake_policy;
 
 /// A place where one thread sleeps until it is called; a call that comes first is kept.
 pub trait Parking: Send + Sync {
-    /// Sleeps until called. Only the worker itself.
+    /// Sleeps until called. Only the worker itself may call this.
     fn park(&self);
-    /// As `park`, but at most for so long. Returns whether it was called.
+    /// As `park`, but at most for `time`. Returns whether it was called.
     fn park_for(&self, time: Duration) -> bool;
     /// Calls the sleeper, now or at its next `park`.
     fn unpark(&self, caller: Caller);
@@ -42,41 +42,39 @@ pub enum Caller {
 
 /// The sleepers and searchers of one pool.
 pub struct Sleep<M: Memory, S> {
-    /// How many workers are looking for work. Those that were woken count from the moment at which
-    /// somebody decided to wake them.
+    /// The number of workers that look for work. A called worker counts from the decision to wake
+    /// it.
     searching: CachePadded<M::Word>,
-    /// How many workers sleep for [`LONGEST_OWNERS_NAP`] at most.
+    /// The number of workers that sleep for [`LONGEST_OWNERS_NAP`] at most.
     napping: CachePadded<M::Word>,
-    /// What each worker does that neither works nor searches.
+    /// The state of each worker that neither works nor searches.
     idle: States<M>,
-    /// Whom each worker waits for: the thief's index plus one, or zero. Written by the worker.
+    /// The worker that each worker waits for: the thief's index plus one, or zero. Written by the
+    /// waiting worker.
     thieves: Box<[CachePadded<M::Word>]>,
     /// How far along `thieves` a restricted wait takes work.
     reach: usize,
-    /// Where each worker parks.
     parking: Box<[S]>,
-    /// Which places of guests are taken, and for which of them a worker is to stand aside: see
-    /// `guests`.
+    /// The places of guests: which are taken, and for which a worker stands aside: see `guests`.
     guests: CachePadded<M::Word>,
-    /// How many places there are.
     places: usize,
 }
 
 /// How a sleep ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Slept {
-    /// It has not begun: there was something after all.
+    /// It has not begun: there was work after all.
     NotAtAll,
-    /// Somebody has called.
+    /// Another thread has called.
     Called,
     /// Its time was over.
     ToTheEnd,
 }
 
-// Relaxed, throughout: the fences order these words against each other and against visible work,
-// and what is handed over is handed over by the work's own words and by the call.
+// Relaxed, throughout: the fences order these words against each other and against visible work.
+// The work's own words and the call hand over data.
 impl<M: Memory, S: Parking> Sleep<M, S> {
-    /// Of workers that sleep in these, the last of which are `places` of guests.
+    /// For workers with these parkings, the last `places` of which are places of guests.
     ///
     /// # Panics
     ///
@@ -96,19 +94,19 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// These workers are asleep from the beginning: see "A pool begins asleep" in README.md. Before
-    /// any other thread knows this.
+    /// Lets these workers begin asleep: see "A pool begins asleep" in README.md. Called before
+    /// other threads know the pool.
     pub fn begin_asleep(&self, workers: impl Iterator<Item = usize>) {
         workers.for_each(|worker| self.idle.enter(worker, Idle::Asleep));
     }
 
-    /// One that is asleep from the beginning sleeps until it is called: S6.
+    /// S6 of a worker that begins asleep.
     pub(crate) fn sleep_on(&self, worker: usize) {
         self.parking[worker].park();
     }
 
-    /// There is new work that every searcher can see. Wakes one worker, unless one is searching
-    /// already or none sleeps.
+    /// There is new work that every searcher can see. Wakes one worker, unless one searches already
+    /// or none sleeps.
     #[cold]
     pub(crate) fn wake_one(&self, caller: Caller) {
         // P2: pairs with S3 and with L2.
@@ -120,9 +118,9 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`: resting workers are left
-    /// alone, and if no other worker sleeps, a follower of that owner is woken. Returns whether it
-    /// has woken one.
+    /// As [`wake_one`](Sleep::wake_one), for work in the deque of `owner`. It does not wake resting
+    /// workers; if no other worker sleeps, it wakes a follower of that owner. Returns whether it
+    /// has woken a worker.
     #[cold]
     pub fn wake_for(&self, owner: usize) -> bool {
         // P2: pairs with S3, L2 and F2.
@@ -131,12 +129,12 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         if self.searching.load(Ordering::Relaxed) != 0 {
             return false;
         }
-        // P4. While guests are in, as many workers stand aside.
+        // P4. While guests are in, the same number of workers stand aside.
         let calls = !self.stands_aside_for_guests();
         calls && self.call_one(Caller::GoesOn, ASLEEP) || self.call_follower(owner)
     }
 
-    /// Wakes one of those in these states of sleepers. Returns whether there was one.
+    /// Wakes a worker in one of these states. Returns whether there was one.
     fn call_one(&self, caller: Caller, sleepers: Set) -> bool {
         while let Some(worker) = self.idle.first(sleepers) {
             if self.call(worker, caller) {
@@ -146,7 +144,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         false
     }
 
-    /// What `worker` waits for has happened: wakes it, if it sleeps.
+    /// The event that `worker` waits for has happened: wakes it, if it sleeps.
     #[inline]
     pub fn wake(&self, worker: usize) {
         // P2: pairs with S3 and F2.
@@ -158,14 +156,14 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// Wakes everybody.
+    /// Wakes every worker.
     pub fn wake_all(&self) {
         for worker in 0..self.parking.len() {
             self.wake(worker);
         }
     }
 
-    /// P5: wakes this sleeper, unless another has.
+    /// P5: wakes this sleeper, unless another thread has.
     #[cold]
     fn call(&self, worker: usize, caller: Caller) -> bool {
         if !self.take_out(worker) {
@@ -175,7 +173,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         true
     }
 
-    /// Makes a sleeper a searcher, unless another has.
+    /// Makes a sleeper a searcher, unless another thread has.
     fn take_out(&self, worker: usize) -> bool {
         let taken = self.idle.take_out(worker, SLEEPERS);
         if taken {
@@ -184,8 +182,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         taken
     }
 
-    /// Whether some worker is looking for work, or sleeps for want of it. Any thread; wait-free;
-    /// out of date at once.
+    /// Whether some worker looks for work, or sleeps for want of it. Any thread; wait-free; an
+    /// estimate.
     #[inline]
     pub(crate) fn is_anybody_hungry(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
@@ -193,26 +191,24 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             || self.idle.any(FOLLOWING)
     }
 
-    /// Whether anybody is looking for work, or has been called to. Any thread; out of date at once.
+    /// Whether some worker looks for work, or has been called to. Any thread; an estimate.
     pub(crate) fn is_anybody_searching(&self) -> bool {
         self.searching.load(Ordering::Relaxed) != 0
     }
 
-    /// Whether an owner may put a request off: nobody searches, and somebody naps, and so looks
-    /// again before long without being called. Out of date at once: a worker that was called
-    /// out of its nap is a searcher from then on, and looks at what owners keep private when it
-    /// has found something (L3).
+    /// Whether an owner may put a request off: no worker searches, and one naps, and so soon looks
+    /// again without being called. An estimate. A worker that is called out of its nap is a
+    /// searcher from then on, and looks at private tasks when it has found something (L3).
     pub(crate) fn may_put_off(&self) -> bool {
         !self.is_anybody_searching() && self.napping.load(Ordering::Relaxed) != 0
     }
 
-    /// A worker begins to search.
     pub(crate) fn search(&self) {
         self.searching.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// A searcher has found something. If it was the last and others sleep, they have lost their
-    /// lookout: then `true`, and the caller must see to them as line L3 says.
+    /// A searcher has found something. Returns true if it was the last and others sleep, so that no
+    /// searcher is left for them: then the caller must do line L3.
     pub(crate) fn stop_search(&self) -> bool {
         // L1.
         let last = self.searching.fetch_sub(1, Ordering::Relaxed) == 1;
@@ -221,12 +217,12 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         last && self.idle.any(ASLEEP.and(FOLLOWING)) && !self.stands_aside_for_guests()
     }
 
-    /// A searcher has found nothing and goes to sleep, unless `look_again` says that there is
-    /// something after all; at most for so long as `time` says, which is asked last, if it says so.
-    /// It is a searcher still, or again, when this returns.
+    /// A searcher has found nothing and goes to sleep, unless `look_again` finds something. It
+    /// sleeps at most as long as `time` says, which is called last. It is a searcher still, or
+    /// again, when this returns.
     ///
-    /// `look_again` first leaves a request with every victim, and then looks at everything that
-    /// anybody would wake it for.
+    /// `look_again` first leaves a request with every victim, and then looks at all that another
+    /// thread would wake it for.
     pub(crate) fn sleep(
         &self,
         worker: usize,
@@ -240,13 +236,13 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             let over = self.nap(worker, time);
             return if over { Slept::ToTheEnd } else { Slept::Called };
         }
-        // S6. If another has taken it out, somebody has called already, and this returns at once.
+        // S6. If another thread has taken it out, that thread calls, and this returns at once.
         self.parking[worker].park();
         Slept::Called
     }
 
     /// As [`sleep`](Sleep::sleep), for a worker with nothing under way that has left no request and
-    /// wants none answered: at most for so long, and work in somebody's deque does not wake it.
+    /// wants none answered. It sleeps at most for `time`, and work in a deque does not wake it.
     /// `look_again` looks at everything else.
     pub(crate) fn rest(&self, worker: usize, time: Duration, look_again: impl FnOnce() -> bool) {
         if self.lie_down(worker, Idle::Resting, look_again) {
@@ -254,7 +250,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         }
     }
 
-    /// Lines R6 and R7. Returns whether the time was over before anybody called.
+    /// Lines R6 and R7. Returns whether the time was over before a call.
     fn nap(&self, worker: usize, time: Duration) -> bool {
         if time > LONGEST_OWNERS_NAP {
             return self.nap_for(worker, time);
@@ -270,7 +266,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             if self.take_out(worker) {
                 return true;
             }
-            // Somebody calls just now.
+            // Another thread is about to call.
             time = (time * 2).min(LONGEST_NAP);
         }
         false
@@ -288,7 +284,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         !(look_again() && self.take_out(worker))
     }
 
-    /// Whether no worker searches or sleeps, and no guest is in: as at the beginning.
+    /// Whether no worker searches or sleeps, and no guest is in, as at the beginning.
     pub(crate) fn is_deserted(&self) -> bool {
         let count = |word: &M::Word| word.load(Ordering::Relaxed);
         count(&self.searching) == 0
@@ -297,19 +293,19 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
             && !self.idle.any(ANY)
     }
 
-    /// Whether any worker but `me` is awake, if so many are `away`: idle spares. Exact for a worker
-    /// that has left its requests before it asks: one that was seen asleep sees them before it
+    /// Whether any worker but `me` is awake, if `away` workers are idle spares. Exact for a worker
+    /// that has left its requests before it asks: a worker that was seen asleep sees them before it
     /// pushes.
     #[cold]
     pub fn is_another_awake(&self, me: usize, away: impl FnOnce() -> usize) -> bool {
         let asleep = self.idle.count_others(me);
-        // AcqRel: as there, of the places: a guest that comes acquires it.
+        // AcqRel, as in `count_others`, for the places: a guest that comes acquires this.
         let free = self.places - Self::taken_places(self.guests.fetch_or(0, Ordering::AcqRel));
         1 + asleep + away() + free < self.parking.len()
     }
 
-    /// Whether any worker neither sleeps nor searches, of those that are not `away`: idle spares,
-    /// and places without a guest. Out of date at once.
+    /// Whether any worker neither sleeps nor searches, apart from `away` idle spares and places
+    /// without a guest. An estimate.
     #[cold]
     pub fn does_anybody_run(&self, away: usize) -> bool {
         let idle = self.idle.count(ANY) + self.searching.load(Ordering::Relaxed) as u32;
@@ -317,9 +313,9 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 }
 
-// Those who sleep in a restricted wait: for the end of a stolen half, or for a part of it.
+// Workers that sleep in a restricted wait: for the end of a stolen half, or for a part of it.
 
-/// What a worker waits for, until the value is dropped; then it is what it was before.
+/// The record of what a worker waits for. Its drop restores the outer wait.
 pub(crate) struct Following<'s, M: Memory, S> {
     sleep: &'s Sleep<M, S>,
     worker: usize,
@@ -327,13 +323,13 @@ pub(crate) struct Following<'s, M: Memory, S> {
 }
 
 impl<M: Memory, S> Following<'_, M, S> {
-    /// Says which worker runs what this one waits for.
+    /// Sets the worker that runs what this one waits for.
     #[inline]
     pub(crate) fn set(&self, thief: Option<usize>) {
         let word = &self.sleep.thieves[self.worker];
         let value = thief.map_or(0, |thief| thief as u64 + 1);
-        // Relaxed, both: a hint; F2 orders it before the looks that need it. Written only if it
-        // changes, so that its readers keep their copy of the line.
+        // Relaxed, both: a hint; F2 orders it before the looks that need it. Stored only if it
+        // changes, so that readers keep their copy of the line.
         if word.load(Ordering::Relaxed) != value {
             word.store(value, Ordering::Relaxed);
         }
@@ -347,9 +343,8 @@ impl<M: Memory, S> Drop for Following<'_, M, S> {
     }
 }
 
-// Relaxed, where nothing else is said: as in the parent.
+// Relaxed, unless a comment says otherwise: as in the parent.
 impl<M: Memory, S: Parking> Sleep<M, S> {
-    /// This worker begins to wait for a stolen half.
     pub(crate) fn follow(&self, worker: usize) -> Following<'_, M, S> {
         Following { sleep: self, worker, outer: self.thieves[worker].load(Ordering::Relaxed) }
     }
@@ -363,11 +358,10 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         iter::successors(thief, next).take(self.reach)
     }
 
-    /// A worker in a restricted wait has found nothing and goes to sleep, unless `look_again` says
-    /// that there is something after all. It is no searcher, before or after. `look_again`
-    /// looks at what the worker waits for, at what only it may take, and at the deques of its
-    /// chain, on which it has left requests. Returns whether it has slept for so long as `time`
-    /// says, if it says so, without being called.
+    /// A worker in a restricted wait has found nothing and goes to sleep, unless `look_again` finds
+    /// something. It is no searcher, before or after. `look_again` looks at what the worker waits
+    /// for, at what only it may take, and at the deques of its chain, on which it has left
+    /// requests. Returns whether it has slept for `time`, if that is given, without being called.
     pub(crate) fn sleep_following(
         &self,
         worker: usize,
@@ -396,7 +390,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         false
     }
 
-    /// There is something to steal from `owner`: wakes a follower whose chain comes to it. Returns
+    /// There is something to steal from `owner`: wakes a follower whose chain includes it. Returns
     /// whether there was one.
     #[cold]
     pub(crate) fn call_follower(&self, owner: usize) -> bool {
@@ -406,7 +400,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         })
     }
 
-    /// Wakes a follower, unless another has.
+    /// Wakes a follower, unless another thread has.
     fn call_following(&self, worker: usize) -> bool {
         let taken = self.idle.take_out(worker, FOLLOWING);
         if taken {

@@ -43,8 +43,8 @@ impl Parking for LoomParking {
         *called = false;
     }
 
-    /// loom has no time: that of the first nap is over at once, whatever the others have done till
-    /// then, and that of the next never.
+    /// loom has no time: the first nap is over at once, whatever the others have done till then,
+    /// and the next one never ends.
     fn park_for(&self, _time: Duration) -> bool {
         if mem::replace(&mut *self.napped.lock().unwrap(), true) {
             self.park();
@@ -63,7 +63,7 @@ impl Parking for LoomParking {
 struct Pool<M: Memory> {
     sleep: Sleep<M, LoomParking>,
     visible: AtomicUsize,
-    /// What a sleeper is to be told even if there is no work.
+    /// An event for a sleeper that is no work.
     done: AtomicUsize,
     lines: Lines,
 }
@@ -139,7 +139,7 @@ fn check(model: impl Fn() + Sync + Send + 'static) {
     check_with(2, model);
 }
 
-/// With so many preemptions in one execution.
+/// As `check`, with at most `preemptions` preemptions in an execution.
 fn check_with(preemptions: usize, model: impl Fn() + Sync + Send + 'static) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -156,8 +156,8 @@ fn one_sleeper<M: Memory>(lines: Lines) {
     });
 }
 
-/// Two tasks, made visible one after the other, for two workers: the one that is woken, or that is
-/// searching when the second task comes, must see to the other.
+/// Two tasks, made visible one after the other, for two workers. The worker that is woken, or that
+/// searches when the second task comes, must see to the other worker.
 fn two_sleepers<M: Memory>(lines: Lines) {
     check(move || {
         let pool = Pool::<M>::new(2, lines);
@@ -198,12 +198,12 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
     });
 }
 
-/// Two threads that want one place, one of them again after the other has left.
+/// Two threads that want one place; one of them returns after the other has left.
 fn guests(stays: bool) {
     check(move || {
         let sleep: &'static Sleep<Loom, LoomParking> =
             Box::leak(Box::new(Sleep::new(LoomParking::of(2), 1, 1)));
-        // What only the guest touches, and an access that loom watches.
+        // Data that only the guest touches; loom watches the accesses.
         let private: &'static UnsafeCell<()> = Box::leak(Box::new(UnsafeCell::new(())));
         let act = || private.with_mut(|_| ());
         let visit = move || {
@@ -233,8 +233,7 @@ fn a_guest_that_acts_when_it_has_left_is_not_alone() {
     guests(true);
 }
 
-/// Places are closed while a guest comes and goes: either it is seen, and stays, or it is turned
-/// away.
+/// Places are closed while a guest comes and goes: it is seen, and stays, or it is turned away.
 #[test]
 fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
     check(|| {
@@ -256,7 +255,7 @@ fn a_guest_is_seen_by_who_closes_the_places_or_turned_away() {
     });
 }
 
-/// Whether lines of the guests' protocol are kept.
+/// The lines of the guests' protocol that are kept.
 #[derive(Clone, Copy)]
 struct Aside {
     /// A worker decides whether it stands aside after S3, not before S1.
@@ -268,11 +267,10 @@ struct Aside {
 const KEPT: Aside = Aside { after_s3: true, g4: true };
 
 impl Pool<Loom> {
-    /// Comes as a guest, makes a task visible to thieves if it is to, and leaves the task to the
-    /// worker.
+    /// Comes as a guest, makes a task visible to thieves if it `produces`, and leaves the task to
+    /// the worker.
     fn visit(&self, produces: bool, lines: Aside) {
         let Ok(place) = self.sleep.enter() else {
-            // It is handed over.
             if produces {
                 self.produce(1);
             }
@@ -379,8 +377,8 @@ fn of_two_guests_one_of_which_comes_late_one_looks() {
     one_guest_comes_when_another_leaves::<Loom>();
 }
 
-/// A worker in a restricted wait, for the end of a half that worker 1 runs; and worker 1 shares a
-/// task that the other takes if it comes in time.
+/// A worker in a restricted wait, for the end of a half that worker 1 runs. Worker 1 shares a task
+/// that the waiting worker takes if it comes in time.
 fn a_follower(look: bool) {
     check(move || {
         let pool = Pool::<Loom>::new(2, ALL);
@@ -416,7 +414,7 @@ fn a_follower_that_does_not_look_again_sleeps_for_ever() {
     a_follower(false);
 }
 
-/// Worker 1 shares a task and leaves it: nobody but the one that follows it will take it.
+/// Worker 1 shares a task and leaves it: only its follower takes it.
 fn a_follower_takes_what_its_chain_shares(reach: usize) {
     check(move || {
         let pool: &'static Pool<Loom> = Box::leak(Box::new(Pool {

@@ -1,10 +1,10 @@
-//! Where a worker's thread sleeps, and how it is called.
+//! The place where a worker's thread sleeps, and its call.
 //!
 //! # Not behind the caller
 //!
-//! Linux puts a woken thread on its caller's processor, or on the one that it fell asleep on, which
-//! may be the same, if the caches of the others are too far away to look there. It so waits for the
-//! caller's slice to end, which is milliseconds, with another processor idle. So a sleeper is
+//! Linux puts a woken thread on its caller's processor, or on its own last one, which may be the
+//! same, if the caches of the others are too far away to look there. Then it waits for the end of
+//! the caller's slice, which is milliseconds, with another processor idle. So a sleeper is
 //! forbidden its caller's processor while it sleeps, if it may use another, and allows it to itself
 //! again when it is up. (To do so only for a sleeper that fell asleep on the caller's processor was
 //! not enough: half of the calls still took a slice.)
@@ -26,19 +26,18 @@ use crate::sleep::{Caller, Parking};
 use crate::system::process::ProcessGuard;
 use crate::system::processor::Mover;
 
-/// Where a thread parks.
 pub(crate) struct ThreadParking {
-    /// Held by its worker whenever it parks; nobody else locks it.
+    /// Held by its worker whenever it parks; no other thread locks it.
     parker: Mutex<Parker>,
     unparker: Unparker,
-    /// 1 from a call until it is taken. The parker alone does not say why it has returned.
+    /// 1 from a call until it is taken. The parker may also return without a call.
     called: <Machine as Memory>::Word,
     /// The worker, while it parks.
     sleeper: Mutex<Option<Mover>>,
     /// The processor of the last caller, plus one; or zero.
     caller: <Machine as Memory>::Word,
     process_guard: ProcessGuard,
-    /// What a thread does that calls the sleeper.
+    /// Called by a thread that calls the sleeper.
     on_call: fn(),
 }
 
@@ -55,8 +54,7 @@ impl ThreadParking {
         self.sleeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks until called, or until `park` says that it has been long enough. Whether it was
-    /// called.
+    /// Parks until called, or until `park` returns true. Returns whether it was called.
     fn sleep(&self, mut park: impl FnMut(&Parker) -> bool) -> bool {
         let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
         if take_call(&self.called) {
@@ -82,11 +80,10 @@ impl ThreadParking {
 }
 
 fn say_called<W: Word>(called: &W) {
-    // Release: what the caller did is seen by the one it calls.
+    // Release: the called thread sees what the caller did.
     called.store(1, Ordering::Release);
 }
 
-/// Whether it was called since the last time.
 fn take_call<W: Word>(called: &W) -> bool {
     // Relaxed: the swap decides. Acquire: pairs with the release in `say_called`.
     called.load(Ordering::Relaxed) != 0 && called.swap(0, Ordering::Acquire) != 0
@@ -109,8 +106,8 @@ impl Parking for ThreadParking {
     }
 
     fn unpark(&self, caller: Caller) {
-        // In a child process the sleeper is not there, and its locks may be held for ever. So this
-        // comes first.
+        // Checked first: in a child process the sleeper does not exist, and its locks may be held
+        // for ever.
         if self.process_guard.is_elsewhere() {
             return;
         }
@@ -135,8 +132,7 @@ mod processors {
 
     use super::*;
 
-    /// A thread that calls itself, in the midst of its sleep, is moved off its own processor until
-    /// it is up.
+    /// A thread that calls itself while it sleeps is moved off its own processor until it is up.
     #[test]
     fn a_sleeper_is_kept_off_the_processor_of_its_last_caller_and_comes_back() {
         let sleeps = || {
@@ -176,7 +172,7 @@ mod processors {
             assert!(called);
             assert_eq!(parking.caller.load(Ordering::Relaxed) as usize, before[0] + 1);
         };
-        // On a thread of its own: it changes where it may run.
+        // On a new thread, because its affinity changes.
         thread::spawn(sleeps).join().unwrap();
     }
 }

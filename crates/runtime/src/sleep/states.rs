@@ -1,18 +1,17 @@
-//! What each worker that has nothing to run does, as the others see it: one array of states, four
-//! bits a worker.
+//! The states of idle workers, as other threads see them: one array, four bits a worker.
 //!
-//! The states and the transitions between them are drawn in the README. A worker enters a state
-//! only itself, and only from none, so a worker is in one at a time. It leaves one by a
-//! read-modify-write that clears the state's bit: its own, or that of somebody who calls it. The
-//! one that finds the bit set has taken the worker out, and nobody else has.
+//! The states and the transitions between them are drawn in the README. Only the worker itself
+//! enters a state, and only from none, so a worker is in at most one. A read-modify-write that
+//! clears the state's bit ends it: the worker's own, or that of a thread that calls it. The thread
+//! that finds the bit set has taken the worker out, and no other thread has.
 
 use poach_memory::{CachePadded, Memory, Ordering, Word};
 
-/// What a worker does, if it neither runs anything nor searches. A set of them is their sum.
+/// The state of a worker that neither runs anything nor searches. A set of states is their sum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u64)]
 pub(super) enum Idle {
-    /// It sleeps for want of work, until it is called or for a nap, and has left requests.
+    /// It sleeps for want of work, until a call or the end of a nap, and has left requests.
     Asleep = 1,
     /// It sleeps for a bounded time and has left no request; owners need not call it.
     Resting = 2,
@@ -20,14 +19,13 @@ pub(super) enum Idle {
     Following = 4,
 }
 
-/// Some of the states.
 #[derive(Clone, Copy)]
 pub(super) struct Set(u64);
 
 pub(super) const ASLEEP: Set = Set(Idle::Asleep as u64);
 pub(super) const RESTING: Set = Set(Idle::Resting as u64);
 pub(super) const FOLLOWING: Set = Set(Idle::Following as u64);
-/// Those whose worker is a searcher before and afterwards.
+/// The states whose worker is a searcher before and afterwards.
 pub(super) const SLEEPERS: Set = ASLEEP.and(RESTING);
 pub(super) const ANY: Set = SLEEPERS.and(FOLLOWING);
 
@@ -42,17 +40,14 @@ impl Set {
     }
 }
 
-/// The bits of a worker's state.
 const WIDTH: usize = 4;
-/// The workers whose states are in one word.
 const WORKERS: usize = 64 / WIDTH;
 
-/// Which word, and how far up in it.
+/// The index of the worker's word, and its shift in it.
 const fn position(worker: usize) -> (usize, usize) {
     (worker / WORKERS, worker % WORKERS * WIDTH)
 }
 
-/// The states of all workers.
 pub(super) struct States<M: Memory> {
     words: CachePadded<Box<[M::Word]>>,
 }
@@ -63,7 +58,7 @@ impl<M: Memory> States<M> {
         States { words: CachePadded::new(words) }
     }
 
-    /// The worker enters a state. Only the worker itself, while it is in none.
+    /// The worker enters a state. Only the worker itself may call this, while it is in none.
     pub(super) fn enter(&self, worker: usize, state: Idle) {
         let (word, shift) = position(worker);
         // AcqRel: pairs with `take_out`. A thread that takes a worker out acquires what the worker
@@ -71,8 +66,8 @@ impl<M: Memory> States<M> {
         self.words[word].fetch_or((state as u64) << shift, Ordering::AcqRel);
     }
 
-    /// Takes a worker out of its state, if that is one of these. Who does so, and nobody else, must
-    /// see that it runs.
+    /// Takes a worker out of its state, if that is one of these. The caller that gets `true`, and
+    /// no other, must call it.
     pub(super) fn take_out(&self, worker: usize, states: Set) -> bool {
         let (word, shift) = position(worker);
         let bits = states.0 << shift;
@@ -87,7 +82,6 @@ impl<M: Memory> States<M> {
         self.words[word].load(Ordering::Relaxed) & states.0 << shift != 0
     }
 
-    /// The first worker in one of these states.
     pub(super) fn first(&self, states: Set) -> Option<usize> {
         self.each(states).next()
     }
@@ -117,14 +111,14 @@ impl<M: Memory> States<M> {
         self.words.iter().map(count).sum()
     }
 
-    /// How many workers but `me` are in a state, by reads that are writes: a thread that takes one
+    /// The number of workers but `me` in a state, by reads that are writes: a thread that takes one
     /// of them out afterwards acquires what this worker has written before.
     #[cold]
     pub(super) fn count_others(&self, me: usize) -> usize {
         let (mine, shift) = position(me);
         let count = |(index, word): (usize, &M::Word)| {
             let others = if index == mine { !(0xf << shift) } else { u64::MAX };
-            // AcqRel: as it says above.
+            // AcqRel, for that.
             (word.fetch_or(0, Ordering::AcqRel) & others).count_ones() as usize
         };
         self.words.iter().enumerate().map(count).sum()

@@ -1,15 +1,15 @@
 //! When an owner wakes a sleeper for its forks: by ski rental, with a memory.
 //!
 //! A wake costs the owner a system call of some microseconds, and the woken worker comes ten to
-//! sixty later. A region that is over by then has lost the time of the system call. So the pool
-//! keeps an account of its wakes: each wake adds the time that the woken worker then worked, and
-//! subtracts one and a half times what wakes lately cost their callers, by the clock. An owner
+//! sixty later. If the region is over by then, the time of the system call is lost. So the pool
+//! keeps an account of its wakes. Each wake adds the time that the woken worker then worked, and
+//! subtracts one and a half times the recent cost of a wake to its caller, by the clock. An owner
 //! whose pool is in debt *hesitates*: it puts a request off until the region has run for [`RENT`],
-//! about what a wake costs both sides. The region then takes at most twice the time that it would
-//! have taken with the better choice: Karlin, Manasse, Rudolph and Sleator, *Competitive snoopy
-//! caching* (Algorithmica 1988), whose problem is known as ski rental.
+//! about the cost of a wake to both sides. The region then takes at most twice the time of the
+//! better choice: Karlin, Manasse, Rudolph and Sleator, *Competitive snoopy caching* (Algorithmica
+//! 1988), whose problem is known as ski rental.
 //!
-//! - Useful wakes fill the account to a few wakes' worth, so a program whose regions become short
+//! - Useful wakes fill the account to a few wakes' worth. So a program whose regions become short
 //!   is soon in debt, and a program whose woken worker is late now and then is not. A debt is
 //!   forgotten after [`FIRST_HESITATION`], and later each time that the next wake is useless again.
 //! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes
@@ -17,16 +17,16 @@
 //!   account nothing, since an early one might have brought more.
 //! - While some worker searches there is no wake to pay for, and the owner answers at once.
 //!
-//! What hesitation can cost is bounded by time: a region of coarse tasks, whose owner does not come
-//! back to its deque before one of them ends, gets its second worker from the next nap of a sleeper
-//! (see the README). The napper ends the hesitation then, and credits the account with the time
-//! that was lost: some dozens of wakes are made at once after that, useful or not.
+//! The cost of hesitation is bounded by time. In a region of coarse tasks, one of them may end
+//! while the owner is still away from its deque. Such a region gets its second worker from the next
+//! nap of a sleeper (see the README). The napper ends the hesitation then, and credits the account
+//! with the time that was lost: some dozens of wakes are made at once after that, useful or not.
 //!
 //! The clock is read in the owner's cold path: around a wake, and when a request has been met while
 //! it hesitates, which is twice for each level of a balanced tree of forks.
 //!
-//! [`Wakes`] and [`DequeEvents`] are what a worker's deques know of this: they tell the pool what
-//! they share.
+//! [`Wakes`] and [`DequeEvents`] are the callbacks of a worker's deques: they tell the pool of
+//! shared tasks.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -47,23 +47,22 @@ use crate::stats::watch::Watch;
 // Relaxed, throughout this file: estimates.
 pub struct WakePolicy<M: Memory, C: Clock> {
     epoch: C::Instant,
-    /// Until then owners hesitate; zero if they do not.
+    /// The end of the hesitation; zero if owners do not hesitate.
     hesitate_until: M::Word,
-    /// For how long they will, next time.
+    /// The length of the next hesitation.
     memory: M::Word,
-    /// What a wake costs its owner: a moving average, in nanoseconds.
+    /// The cost of a wake to its owner: a moving average, in nanoseconds.
     cost: M::Word,
-    /// What wakes have brought beyond their cost, in nanoseconds, and what it begins with.
+    /// The time that wakes have brought beyond their cost, in nanoseconds, and a start credit.
     account: M::Word,
-    /// When an owner last put a request off, if no thief has had to expose what it kept.
+    /// When an owner last put a request off, unless a thief has since had to expose its tasks.
     put_off: M::Word,
-    /// The most that a wake counts for which is put off wrongly, next time.
+    /// The most that the next mistaken delay of a wake counts for.
     dearest: M::Word,
     /// One if the last wake came late, after [`RENT`], and zero if not.
     late: M::Word,
 }
 
-/// The region that an owner runs. Written by the owner alone.
 pub(crate) struct RegionClock<M: Memory> {
     start: M::Word,
     /// When the owner last asked.
@@ -71,7 +70,6 @@ pub(crate) struct RegionClock<M: Memory> {
 }
 
 impl<M: Memory> RegionClock<M> {
-    /// No region so far.
     pub(crate) fn new() -> Self {
         RegionClock { start: M::Word::new(0), last: M::Word::new(0) }
     }
@@ -84,7 +82,7 @@ impl<M: Memory, C: Clock> Default for WakePolicy<M, C> {
 }
 
 impl<M: Memory, C: Clock> WakePolicy<M, C> {
-    /// Nothing learned so far.
+    /// A policy that has learned nothing yet.
     pub fn new() -> Self {
         WakePolicy {
             epoch: C::now(),
@@ -98,8 +96,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         }
     }
 
-    /// Whether an owner that would have to wake a sleeper does so now. `private` tasks of its own
-    /// stand above the split.
+    /// Whether an owner that would have to wake a sleeper does so now. It has `private` tasks above
+    /// the split.
     pub(crate) fn is_due(&self, region: &RegionClock<M>, private: u32) -> bool {
         if self.hesitate_until.load(Ordering::Relaxed) == 0 {
             return true;
@@ -107,23 +105,23 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         self.is_due_at(self.now(), region, private)
     }
 
-    /// Whether an owner may put a request off, now. A worker that sleeps meanwhile naps.
+    /// Whether an owner may put a request off now. A worker that sleeps meanwhile naps.
     pub(crate) fn hesitates(&self) -> bool {
         let until = self.hesitate_until.load(Ordering::Relaxed);
         until != 0 && self.now() < until
     }
 
-    /// An owner that has put a request off comes down to its split: its region goes on until now.
+    /// An owner that has put a request off comes down to its split: its region still runs.
     pub(crate) fn reached_split(&self, region: &RegionClock<M>) {
         region.last.store(self.now(), Ordering::Relaxed);
     }
 
     fn is_due_at(&self, now: u64, region: &RegionClock<M>, private: u32) -> bool {
-        // The one private task has been pushed just now, on a deque that had none.
+        // The only private task was pushed just now, on a deque that had none.
         let paused = now.saturating_sub(region.last.load(Ordering::Relaxed)) > REGION_GAP;
         if private == 1 && paused {
             region.start.store(now, Ordering::Relaxed);
-            // What was put off in the last region was put off rightly.
+            // The delay in the last region was right.
             if self.put_off.load(Ordering::Relaxed) != 0 {
                 let dearest = self.dearest.load(Ordering::Relaxed);
                 self.dearest.store((dearest / 2).max(DEAREST_DELAY), Ordering::Relaxed);
@@ -140,14 +138,14 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         true
     }
 
-    /// An owner has woken a sleeper, which took so long.
+    /// An owner has woken a sleeper, which took `took`.
     pub(crate) fn woke(&self, took: Duration) {
         let took = (took.as_nanos() as u64).min(WAKE_COST);
         let before = self.cost.load(Ordering::Relaxed);
         self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
     }
 
-    /// A worker that an owner had woken has worked for so long, and has nothing left.
+    /// A worker that an owner had woken has worked for `worked`, and has nothing left.
     pub(crate) fn woken(&self, worked: Duration) {
         let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
         let before = self.account.load(Ordering::Relaxed);
@@ -155,7 +153,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         if late {
             self.late.store(0, Ordering::Relaxed);
         }
-        // It might have brought more at once, which the next region tries.
+        // An earlier wake might have brought more, which the next region tries.
         if late && worked.as_nanos() < u128::from(cost) {
             return;
         }
@@ -171,8 +169,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         }
     }
 
-    /// A thief has exposed private tasks. If the owner that put a request off has not come back for
-    /// so long that it would have woken somebody by now, it should have done so at once.
+    /// A thief has exposed private tasks. If the owner put a request off, and has been away for so
+    /// long that it would have woken a sleeper by now, it should have done so at once.
     pub fn exposed(&self) {
         if self.hesitate_until.load(Ordering::Relaxed) != 0 {
             self.exposed_at(self.now());
@@ -184,14 +182,14 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         if put_off == 0 {
             return;
         }
-        // Whether it was right to put it off nobody will know.
+        // It cannot be known whether that delay was right.
         self.put_off.store(0, Ordering::Relaxed);
         let lost = now.saturating_sub(put_off);
         if lost >= RENT {
             let dearest = self.dearest.load(Ordering::Relaxed);
             self.dearest.store((dearest * 2).min(DEAREST_DELAY_OF_ALL), Ordering::Relaxed);
-            // It has lost no more than it took, the first time; from then on, what is to come
-            // counts as well.
+            // The first mistake credits the time lost; each later one credits twice the last
+            // maximum.
             let counts = if dearest == DEAREST_DELAY { lost.min(DEAREST_DELAY) } else { dearest };
             self.account.store(counts, Ordering::Relaxed);
             self.memory.store(FIRST_HESITATION, Ordering::Relaxed);
@@ -207,7 +205,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
 pub(crate) type PoolSleep = Sleep<Machine, ThreadParking>;
 pub(crate) type PoolWakePolicy = WakePolicy<Machine, SystemClock>;
 
-/// Wakes a sleeper for what a worker's deque shares, or lets the owner put a request off: in any
+/// Wakes a sleeper for what a worker's deque shares, or lets the owner put a request off, over any
 /// memory.
 pub struct Wakes<M: Memory, S, C: Clock> {
     index: usize,
@@ -247,7 +245,7 @@ impl<M: Memory, S: Parking, C: Clock> Context for Wakes<M, S, C> {
     }
 }
 
-/// What a worker's task stack knows of its pool.
+/// The callbacks of a worker's task stack into its pool.
 pub(crate) struct DequeEvents {
     pub(crate) index: usize,
     watch: Arc<CachePadded<Watch>>,
@@ -347,7 +345,8 @@ mod tests {
         (0..100).for_each(|_| policy.woke(Duration::from_micros(2)));
         policy.woken(Duration::from_nanos(3_100));
         assert!(policy.is_due(&region, 1));
-        // One whose caller lost its processor meanwhile counts for no more than the first guess.
+        // If the caller lost its processor meanwhile, the wake counts for no more than the first
+        // guess.
         policy.woke(Duration::from_secs(1));
         policy.woken(Duration::from_nanos(2_000 + WAKE_COST));
         assert!(policy.is_due(&region, 1));
@@ -408,7 +407,7 @@ mod tests {
     fn an_owner_that_put_a_request_off_and_stayed_away_wakes_at_once_the_next_times() {
         let ((policy, now), region) = (hesitating(), RegionClock::new());
         assert!(!policy.is_due_at(now, &region, 1));
-        // One that came by just now runs a short region.
+        // An owner that was at its deque just now runs a short region.
         policy.exposed_at(now + RENT - 1);
         assert!(!policy.is_due_at(now + RENT - 1, &region, 1));
         // The time lost pays for the wakes after that, and useful ones in between take nothing
@@ -491,7 +490,7 @@ mod tests {
         TIME.set(UNTIL);
         assert!(!policy.hesitates() && policy.is_due(&region, 1));
         assert_eq!(policy.hesitate_until.load(Ordering::Relaxed), 0);
-        // Who does not hesitate is asked nothing.
+        // An owner that does not hesitate records nothing.
         let region = RegionClock::new();
         assert!(policy.is_due(&region, 1));
         assert_eq!(region.start.load(Ordering::Relaxed), 0);
@@ -527,13 +526,13 @@ mod tests {
         assert!(!hesitates(), "it came late");
         policy.woken(Duration::ZERO);
         assert!(hesitates(), "the one after it did not");
-        // Nor one that was woken as the time was over, before the region was long enough.
+        // Nor if the worker was woken at the end of the time, before the region was long enough.
         late();
         policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
         assert!(policy.is_due_at(UNTIL, &region, 1));
         policy.woken(Duration::ZERO);
         assert!(hesitates());
-        // One that has brought just what it has cost was worth it.
+        // A wake that brought just its cost was worth it.
         policy.memory.store(LONGEST_HESITATION, Ordering::Relaxed);
         late();
         policy.woken(Duration::from_nanos(WAKE_COST * 3 / 2));

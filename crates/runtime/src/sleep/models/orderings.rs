@@ -1,7 +1,6 @@
-//! What is handed over by the words of idle workers and of guests, in memory that loom watches.
+//! The data that words of idle workers and of guests hand over, in memory that loom watches.
 //!
-//! Each of these fails as soon as one of the two orderings that it is about is weaker, or one of
-//! the two fences left out.
+//! Each model fails if one of its two orderings is weaker, or one of its two fences is left out.
 
 use loom::cell::UnsafeCell;
 use loom::sync::atomic::AtomicUsize;
@@ -157,7 +156,7 @@ fn a_guest_has_what_was_done_while_the_places_were_closed() {
     });
 }
 
-/// G3, and P2 of one that leaves its work to guests.
+/// G3, and P2 of a worker that leaves its work to guests.
 fn a_guest_sees_what_was_left_to_it(away: fn(&Sleep<Loom, LoomParking>, usize, &dyn Fn())) {
     check(move || {
         let (sleep, visible) = (sleepers(), leaked(AtomicUsize::new(0)));

@@ -1,8 +1,8 @@
-//! Requests that an owner puts off, for which somebody naps.
+//! Requests that an owner puts off, for which a worker naps.
 //!
 //! An owner pushes a private task, puts the request for it off if it may, and does not come back to
 //! its deque before the task has been taken. One worker naps when it finds nothing, the other
-//! sleeps until it is called. Owners always hesitate here, and a task that nobody takes is a
+//! sleeps until it is called. Owners always hesitate here, and a task that no worker takes is a
 //! deadlock.
 
 use std::mem;
@@ -72,7 +72,7 @@ impl Parking for LoomParking {
 
 type Sleepers = Sleep<Loom, LoomParking>;
 
-/// What a model may do otherwise.
+/// The variants of a model.
 #[derive(Clone, Copy)]
 struct Rules {
     may_put_off: fn(&Sleepers) -> bool,
@@ -113,7 +113,7 @@ impl Model {
         self.sleep.wake_one(Caller::GoesOn);
     }
 
-    /// Pushes a task, and waits until somebody has taken it.
+    /// Pushes a task, and waits until another worker has taken it.
     fn own(&self, me: usize) {
         self.private.store(1, Ordering::Release);
         Loom::full();
@@ -142,7 +142,7 @@ impl Model {
         }
     }
 
-    /// A worker that ends with the first task that it finds; `act` is what comes from outside.
+    /// A worker that ends with the first task that it finds; `act` is an action from outside.
     fn work(&self, me: usize, nap: Option<Duration>, act: impl FnOnce()) {
         let is_set = |word: &AtomicUsize| word.load(Ordering::Relaxed) == 1;
         let take = |word: &AtomicUsize, new| {
@@ -165,7 +165,7 @@ impl Model {
     }
 }
 
-/// One that is called out of its nap, or the one that sleeps, becomes the owner.
+/// A worker that is called out of its nap, or out of its sleep, becomes the owner.
 fn a_worker_that_was_called_owns(rules: Rules) {
     check(move || {
         let model = Model::new(rules);
@@ -179,7 +179,7 @@ fn a_worker_that_was_called_owns(rules: Rules) {
     });
 }
 
-/// One that is called out of its nap is away then, while the owner looks whether somebody naps.
+/// A worker that is called out of its nap is away while the owner looks for a napping worker.
 fn a_worker_is_called_out_of_its_nap(rules: Rules) {
     check(move || {
         let model = Model::new(rules);
