@@ -1,4 +1,4 @@
-//! What a pool's owner wants to be told.
+//! The handlers that a pool calls.
 
 use std::any::Any;
 
@@ -7,7 +7,6 @@ use crate::task::panic::{catch, dispose};
 pub(crate) type IndexHandler = Box<dyn Fn(usize) + Send + Sync>;
 pub(crate) type PanicHandler = Box<dyn Fn(Box<dyn Any + Send>) + Send + Sync>;
 
-/// Called by the workers, each if it is set.
 pub(crate) struct Handlers {
     pub(crate) start: Option<IndexHandler>,
     /// Whether the thread that builds the pool waits for `start`.
@@ -28,17 +27,17 @@ impl Handlers {
         self.start.as_ref().filter(|_| self.start_is_awaited)
     }
 
-    /// Tells of a panic that has nobody to travel to. Does not unwind.
+    /// Calls the panic handler for a panic that no thread waits for. Does not unwind.
     pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
         match &self.panic {
-            // A handler that panics itself is not told of that.
+            // A panic of the handler itself is dropped.
             Some(handler) => dispose(catch(|| handler(payload))),
             None => dispose(payload),
         }
     }
 
-    /// Runs code of the user's whose panic has nobody to travel to, and tells of it. Does not
-    /// unwind.
+    /// Runs code of the user's that no thread waits for; a panic goes to the panic handler. Does
+    /// not unwind.
     #[inline(always)]
     pub(crate) fn told(&self, run: impl FnOnce()) {
         if let Err(payload) = catch(run) {

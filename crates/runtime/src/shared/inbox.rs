@@ -1,30 +1,29 @@
 //! A queue of tasks from outside, with a length that is read without a lock.
 //!
-//! Tasks come in from outside of the workers' own queues: into the pool's inboxes for any worker,
-//! into a worker's own for that worker alone. Being empty is the common case and must cost a look
-//! no more than a load; so the length stands beside the lock.
+//! Tasks that do not come from a worker's own queue come in here: into the pool's inboxes for any
+//! worker, or into a worker's own inbox for that worker alone. Most looks find an inbox empty, and
+//! such a look must cost no more than a load, so the length stands beside the lock.
 //!
-//! What was put in and what was taken out are counted by the holders of the two locks, before they
-//! let go. A task whose [`put`](Inbox::put) has returned is therefore seen by every look that comes
-//! after it (by a lock, or by the fences of `sleep/README.md`) until it is taken, whatever other
-//! threads are stopped in the midst of: the number of puts that the look reads is the one that this
-//! put has stored or a later one, and each of those counts the task. Counted after the lock, the
-//! task of a pusher that was stopped before it counted would be taken in the name of another's,
-//! which nobody would then see.
+//! The holders of the two locks count what is put in and taken out, before they unlock. So a task
+//! whose [`put`](Inbox::put) has returned is seen by every later look until it is taken, even if
+//! other threads are stopped in the middle of a step. ("Later" is by a lock, or by the fences of
+//! `sleep/README.md`.) The reason: the look reads the number of puts that this put has stored or a
+//! later one, and each of those counts the task. If a pusher counted after it unlocked and were
+//! stopped before, its task could be taken in the name of another's, which no look would then see.
 //!
 //! # Bursts
 //!
-//! A thread that does nothing but spawn outruns takers that lock the inbox for each task, and all
-//! that it has spawned lies here. So those that put tasks in and those that take them out have a
-//! lock each: who takes finds a chunk of tasks on its own side, and goes to the other for the next.
-//! The order is that of the puts. And while [many](BURST) wait, a worker with nothing under way
-//! runs some one after the other, without a look at the other workers in between.
+//! A thread that only spawns outruns takers that lock the inbox for each task, and all its tasks
+//! lie here. So threads that put tasks in have a lock, and threads that take them out another. A
+//! taker finds a chunk of tasks on its own side, and goes to the other side for the next. The order
+//! is that of the puts. While [many](BURST) tasks wait, a worker with nothing under way runs
+//! several in a row without a look at the other workers.
 //!
 //! # Memory
 //!
-//! An inbox grows by a chunk at a time, and frees each chunk when all in it have been taken, but
-//! for one on either side. So a burst's memory is not kept, and no task that comes to a shorter
-//! queue costs an allocation.
+//! An inbox grows by a chunk at a time. It frees each chunk when all in it have been taken, except
+//! for one on either side. So a burst's memory is not kept, and a task that comes to a shorter
+//! queue costs no allocation.
 
 use std::collections::VecDeque;
 use std::sync::Mutex;
@@ -40,10 +39,10 @@ mod chunks;
 #[cfg(all(test, not(miri)))]
 mod models;
 
-/// So many tasks are a burst.
+/// The number of tasks that is a burst.
 const BURST: u64 = 8 * CHUNK as u64;
 
-/// The locks of real or other threads.
+/// The kind of locks: of real threads or of models.
 pub(crate) trait Locks: Send + Sync {
     type Lock<T: Send>: Lock<T>;
 }
@@ -51,12 +50,12 @@ pub(crate) trait Locks: Send + Sync {
 /// A lock around tasks.
 pub(crate) trait Lock<T>: Send + Sync {
     fn new(tasks: T) -> Self;
-    /// Runs `body` with the lock held; not at all in a process forked since, if a thread of its
-    /// parent held it then.
+    /// Runs `body` with the lock held. Does not run it in a forked process whose parent held the
+    /// lock at the fork.
     fn with<R>(&self, body: impl FnOnce(&mut T) -> R) -> Option<R>;
 }
 
-/// Those of real threads.
+/// The locks of real threads.
 pub(crate) enum ThreadLocks {}
 
 impl Locks for ThreadLocks {
@@ -80,7 +79,7 @@ impl<T: Send> Lock<T> for ThreadLock<T> {
 
 /// One side of an inbox.
 struct Side<M: Memory, L> {
-    /// How many tasks have come this way so far.
+    /// The number of tasks that have come this way so far.
     count: M::Word,
     tasks: L,
 }
@@ -94,11 +93,11 @@ impl<M: Memory, L> Side<M, L> {
     }
 
     fn count(&self) -> u64 {
-        // Relaxed: see `is_empty`; the holder of the lock reads what the last one stored.
+        // Relaxed: see `is_empty`; the holder of the lock reads what the last holder stored.
         self.count.load(Ordering::Relaxed)
     }
 
-    /// One more, by the holder of the lock.
+    /// Counts a task; by the holder of the lock.
     fn up(&self) {
         // Relaxed: the lock orders the stores, and P2 follows a put.
         self.count.store(self.count().wrapping_add(1), Ordering::Relaxed);
@@ -108,7 +107,7 @@ impl<M: Memory, L> Side<M, L> {
 /// First in, first out. Blocking, by a lock that is held for a push or a pop.
 pub(crate) struct Inbox<T: Send = Task, M: Memory = Machine, L: Locks = ThreadLocks> {
     put: CachePadded<Side<M, L::Lock<Chunks<T>>>>,
-    /// Its lock is taken before that of the other.
+    /// Locked before `put`.
     taken: CachePadded<Side<M, L::Lock<VecDeque<T>>>>,
 }
 
@@ -117,7 +116,8 @@ impl<T: Send, M: Memory, L: Locks> Inbox<T, M, L> {
         Inbox { put: Side::new(Chunks::new()), taken: Side::new(VecDeque::new()) }
     }
 
-    /// Puts a task in. It is visible work, line P1 of sleep/README.md: the caller goes on with P2.
+    /// Puts a task in. The task is visible work, line P1 of sleep/README.md: the caller goes on
+    /// with P2.
     pub(crate) fn put(&self, task: T) {
         self.put.tasks.with(|tasks| {
             tasks.push(task);
@@ -137,13 +137,13 @@ impl<T: Send, M: Memory, L: Locks> Inbox<T, M, L> {
         self.len() == 0
     }
 
-    /// How many tasks were put in so far. For a taker that has taken all, this is the cheaper look.
+    /// The number of puts so far. For a taker that has taken all, this is the cheaper look.
     #[inline]
     pub(crate) fn puts(&self) -> u64 {
         self.put.count()
     }
 
-    /// Whether many wait. An estimate.
+    /// Whether many tasks wait. An estimate.
     #[inline]
     pub(crate) fn has_burst(&self) -> bool {
         self.len() > BURST
@@ -151,8 +151,8 @@ impl<T: Send, M: Memory, L: Locks> Inbox<T, M, L> {
 
     #[inline]
     fn len(&self) -> u64 {
-        // Relaxed: a task missed here is seen at the look before its taker sleeps. What is put and
-        // taken between the two loads does not count as there.
+        // Relaxed: a task missed here is seen at the look before its taker sleeps. Tasks put and
+        // taken between the two loads count as gone.
         let put = self.puts();
         put.saturating_sub(self.taken.count())
     }
@@ -177,7 +177,7 @@ impl<T: Send, M: Memory, L: Locks> Inbox<T, M, L> {
 mod tests {
     use super::*;
 
-    /// Room for how many tasks an inbox keeps, that had so many in it at a time.
+    /// The room that an inbox keeps after `burst` tasks were in it at one time.
     fn kept_after(burst: usize) -> usize {
         let inbox: Inbox<usize> = Inbox::new();
         (0..burst).for_each(|task| inbox.put(task));
@@ -191,7 +191,7 @@ mod tests {
         put.unwrap() + inbox.taken.tasks.with(|tasks| tasks.capacity()).unwrap()
     }
 
-    /// Room for so many tasks is kept.
+    /// The room that is kept.
     const KEPT: usize = 2 * CHUNK;
 
     #[test]

@@ -1,4 +1,4 @@
-//! What the workers of one pool share: their deques, the inboxes, and who sleeps. When the workers
+//! The state that the workers of one pool share: deques, inboxes, sleepers, and when the workers
 //! end: [`Termination`].
 
 pub(crate) mod handlers;
@@ -27,7 +27,6 @@ use crate::stats::watch::Watch;
 use crate::system::process::ProcessGuard;
 use crate::task::value::{InTwo, Queue, Task};
 
-/// A worker's own queue of spawned tasks.
 pub(crate) type Spawns = Queue<DequeEvents>;
 
 /// A worker as the others see it.
@@ -40,7 +39,7 @@ pub(crate) struct WorkerSlot {
     pub(crate) calls: Inbox,
     pub(crate) watch: Arc<CachePadded<Watch>>,
     pub(crate) deep_waits: DeepWaits,
-    /// In which order this worker robs the others, from its first look on.
+    /// The order in which this worker robs the others, set at its first look.
     pub(crate) victim_order: OnceLock<VictimOrder>,
 }
 
@@ -54,17 +53,17 @@ impl WorkerSlot {
         WorkerSlot { forks, spawns, mail, calls, watch, deep_waits, victim_order: OnceLock::new() }
     }
 
-    /// Whether there is something to steal from it.
+    /// Whether there is something to steal from this worker.
     pub(crate) fn has_visible_work(&self) -> bool {
         self.forks.shared() != 0 || !self.spawns.is_empty()
     }
 
-    /// Whether a thief that has asked and fenced since finds something to expose. Line S5.
+    /// Whether a thief that has asked and then fenced finds something to expose. Line S5.
     fn has_private_tasks(&self) -> bool {
         self.forks.has_private_tasks() || self.spawns.has_private_tasks()
     }
 
-    /// Whether something has come that only this worker may take. Line S5.
+    /// Whether work has come that only this worker may take. Line S5.
     pub(crate) fn has_mail(&self) -> bool {
         !self.calls.is_empty() || !self.mail.is_empty()
     }
@@ -81,7 +80,7 @@ pub enum Priority {
     High,
 }
 
-/// What a pool's shared state is made of; see there.
+/// The parts of a pool's shared state; see [`PoolShared`].
 pub(crate) struct Parts {
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) wake_policy: Arc<PoolWakePolicy>,
@@ -111,52 +110,52 @@ pub enum SpawnOrder {
 #[derive(Clone, Copy)]
 pub(crate) struct WaitPolicy {
     pub(crate) waiting: Waiting,
-    /// Tasks on top of waits beyond which these are restricted.
+    /// The number of tasks on top of waits beyond which waits are restricted.
     pub(crate) nesting: usize,
     pub(crate) order: SpawnOrder,
 }
 
-/// A pool's shared state with nobody in it, and its workers' own ends of their queues: what an
-/// interrupt needs.
+/// A pool's shared state without threads, and its workers' ends of their queues, for an interrupt.
 pub(crate) struct Frame {
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) owners: Vec<Option<Spawns>>,
 }
 
-/// So many frames are kept: while the last worker leaves one, the next interrupt may have begun.
+/// The number of frames kept: while the last worker leaves one, the next interrupt may have begun.
 const FRAMES: usize = 2;
 
 pub(crate) struct PoolShared {
     pub(crate) workers: Box<[WorkerSlot]>,
-    /// How many of them are the pool's regular ones: the first. Spare ones follow, then the places
-    /// of guests.
+    /// The number of regular workers, which come first. Spare ones follow, then the places of
+    /// guests.
     pub(crate) threads: usize,
     pub(crate) sleep: Arc<PoolSleep>,
     pub(crate) wake_policy: Arc<PoolWakePolicy>,
     high: Inbox,
     normal: Inbox,
-    /// How many of them are places of guests.
+    /// The number of places of guests.
     guests: usize,
     /// Set if tasks that have not started when the pool closes are to be dropped.
     dropping: <Machine as Memory>::Word,
     termination: CachePadded<Termination>,
-    /// How many tasks are under way that anybody may yet wait for by a handle: see "Tasks beside
+    /// The number of tasks under way that a thread may yet wait for by a handle: see "Tasks beside
     /// each other" in `waiting`.
     awaitable: CachePadded<<Machine as Memory>::Word>,
     pub(crate) handlers: Arc<Handlers>,
     pub(crate) spares: Spares,
     pub(crate) wait_policy: WaitPolicy,
-    /// The pool whose workers have been interrupted and work for this one.
+    /// The pool whose workers have been interrupted and work for this frame.
     parent: Option<Arc<PoolShared>>,
-    /// Where the workers run, and whom each robs first.
+    /// The processors of the workers, and their victims' order.
     pub(crate) plan: Arc<Plan>,
     /// The workers that begin asleep.
     asleep: Range<usize>,
-    /// What interrupts of this one have left for the next. Locked on its workers' threads alone.
+    /// Frames of finished interrupts of this pool, for the next one. Locked on its workers' threads
+    /// alone.
     frames: Mutex<Vec<Frame>>,
     pub(crate) process_guard: ProcessGuard,
     pub(crate) recordings: Recordings,
-    /// The names of the threads, by their workers' indices; of a frame none.
+    /// The names of the threads, by their workers' indices; a frame has none.
     pub(crate) names: OnceLock<Vec<Option<String>>>,
 }
 
@@ -187,7 +186,7 @@ impl PoolShared {
         };
         if !shared.asleep.is_empty() {
             shared.sleep.begin_asleep(shared.asleep.clone());
-            // By each of them: one alone asks all but itself.
+            // Each of them leaves requests: a single one with all but itself.
             let alone = (shared.asleep.len() == 1).then_some(shared.asleep.start);
             shared.request_everywhere(alone);
         }
@@ -200,27 +199,27 @@ impl PoolShared {
         self.asleep.contains(&worker)
     }
 
-    /// Whether a worker of this pool is one of `pool`: of the same, or of one that it has
-    /// been interrupted for.
+    /// Whether the workers of this pool are those of `pool`: this is `pool`, or a frame of an
+    /// interrupt of it.
     #[inline]
     pub(crate) fn serves(&self, pool: &PoolShared) -> bool {
         std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
     }
 
-    /// A frame that an interrupt of this pool has left, for the next one.
+    /// A kept frame, for the next interrupt of this pool.
     pub(crate) fn kept_frame(self: &Arc<Self>) -> Option<Frame> {
         let mut frame = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
         Arc::get_mut(&mut frame.shared)?.parent = Some(Arc::clone(self));
         Some(frame)
     }
 
-    /// Keeps a frame whose last worker has left it, with its stacks, its queues and the frames that
-    /// it keeps itself, for the next interrupt of the same pool; unless somebody else still
-    /// knows it, or something is left of what was done in it.
+    /// Keeps a frame whose last worker has left it, for the next interrupt of the same pool, with
+    /// its stacks, its queues and the frames that it keeps itself. Does nothing if another thread
+    /// still knows the frame, or something is left of what was done in it.
     pub(crate) fn keep_frame(mut frame: Frame) {
         let complete = frame.owners.iter().all(Option::is_some);
         let Some(shared) = Arc::get_mut(&mut frame.shared) else { return };
-        // Relaxed: nobody else has it.
+        // Relaxed: no other thread has it.
         let counts = [&*shared.awaitable, &shared.dropping];
         let counts = counts.map(|count| count.load(Ordering::Relaxed));
         let left = shared.has_injected()
@@ -230,7 +229,7 @@ impl PoolShared {
             return;
         }
         shared.spares = Spares::new(shared.first_guest() - shared.threads);
-        // Kept frames do not keep the pool that keeps them.
+        // A kept frame does not hold a reference to its pool.
         let Some(parent) = shared.parent.take() else { return };
         let mut frames = parent.frames.lock().unwrap_or_else(PoisonError::into_inner);
         if frames.len() < FRAMES {
@@ -264,12 +263,12 @@ impl PoolShared {
         }
     }
 
-    /// The oldest injected task, if many wait.
+    /// The oldest injected task, if there is a burst.
     pub(crate) fn injected_of_burst(&self) -> Option<Task> {
         self.normal.has_burst().then(|| self.normal.take()).flatten()
     }
 
-    /// Line S4: leaves a request with every worker but `except`, the one that asks.
+    /// Line S4: leaves a request with every worker but `except`, which asks.
     pub(crate) fn request_everywhere(&self, except: Option<usize>) {
         for (index, worker) in self.workers.iter().enumerate() {
             if Some(index) == except {
@@ -280,7 +279,7 @@ impl PoolShared {
         }
     }
 
-    /// Which place of a guest the slot `index` is, if it is one.
+    /// The guest's place that slot `index` is, if it is one.
     pub(crate) fn guest(&self, index: usize) -> Option<usize> {
         index.checked_sub(self.first_guest())
     }
@@ -295,19 +294,19 @@ impl PoolShared {
         self.first_guest() != self.threads
     }
 
-    /// Whether any worker neither sleeps nor searches. Out of date at once.
+    /// Whether any worker neither sleeps nor searches. An estimate.
     pub(crate) fn does_anybody_run(&self) -> bool {
         self.sleep.does_anybody_run(self.spares.idle() + self.sleep.free_places())
     }
 
-    /// How many tasks the workers have begun so far. Out of date at once.
+    /// The number of tasks that the workers have begun so far. An estimate.
     pub(crate) fn tasks_begun(&self) -> u64 {
         let begun = self.workers.iter().map(|worker| worker.watch.counters.tasks.get());
         begun.fold(0, u64::wrapping_add)
     }
 
-    /// Whether no worker but `me`, which waits deep, runs anything, or is to take something before
-    /// it does: one with fewer deep waits.
+    /// Whether no worker but `me`, which waits deep, runs anything, or has fewer deep waits and so
+    /// takes work first.
     pub(crate) fn is_alone_at_work(&self, me: usize) -> bool {
         let away = 1 + self.spares.idle() + self.sleep.free_places();
         let mine = self.workers[me].deep_waits.count();
@@ -324,10 +323,9 @@ impl PoolShared {
         self.has_injected() || self.workers.iter().any(WorkerSlot::has_visible_work)
     }
 
-    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose,
-    /// which has left its requests (S4). What is pushed later is shared by its push. If any
-    /// other is awake, it calls `fence` before it looks: a process-wide barrier, where there is
-    /// one.
+    /// Lines S5 and L3: whether a worker other than `me` has private tasks that `me` should expose.
+    /// `me` has left its requests (S4), so later pushes share their tasks. If any other worker is
+    /// awake, this calls `fence` before it looks: a process-wide barrier, if there is one.
     pub(crate) fn private_work(&self, me: usize, fence: impl FnOnce()) -> bool {
         if self.sleep.is_another_awake(me, || self.spares.idle()) {
             fence();
@@ -338,18 +336,18 @@ impl PoolShared {
             .any(|(index, worker)| index != me && worker.has_private_tasks())
     }
 
-    /// Whether something has come from outside.
+    /// Whether a task has come from outside.
     pub(crate) fn has_injected(&self) -> bool {
         self.has_urgent() || !self.normal.is_empty()
     }
 
-    /// Whether something urgent has come from outside.
+    /// Whether a task of high priority has come from outside.
     pub(crate) fn has_urgent(&self) -> bool {
         !self.high.is_empty()
     }
 
-    /// Line G4, of a guest that has left the slot `left`, or sleeps: does what has been left to
-    /// guests.
+    /// Line G4, of a guest that has left the slot `left`, or goes to sleep: takes over work that
+    /// was deferred to guests.
     #[cold]
     pub(crate) fn relieve(&self, left: Option<usize>) {
         self.request_everywhere(left);
@@ -387,12 +385,12 @@ impl PoolShared {
 
     #[cold]
     fn end_workers(&self) {
-        // The change of the word that precedes it is a P1.
+        // The change of the word before this is a P1.
         self.sleep.wake_all();
         self.spares.dismiss();
     }
 
-    /// Closes, and lets no detached task start any more.
+    /// Closes, and lets no further detached task start.
     pub(crate) fn close_now(&self) {
         // Relaxed: a task that does not see it in time has started in time.
         self.dropping.store(1, Ordering::Relaxed);
@@ -412,8 +410,8 @@ impl PoolShared {
         self.termination.has_ended()
     }
 
-    /// Keeps all workers of the pool there until the value is dropped: for a detached task, until
-    /// that has ended, and for a call that waits for particular workers.
+    /// Keeps all workers of the pool until the value is dropped: for a detached task, until it has
+    /// ended, and for a call that waits for particular workers.
     ///
     /// # Panics
     ///
@@ -426,22 +424,21 @@ impl PoolShared {
         OpenPool(Arc::clone(self))
     }
 
-    /// A task is under way that anybody may yet wait for, until the value is dropped.
+    /// Counts a task under way that a thread may yet wait for, until the value is dropped.
     pub(crate) fn may_be_awaited(self: &Arc<Self>) -> Awaitable {
-        // Relaxed, as its other accesses: what matters to a worker was counted by itself, or before
-        // something that it has stolen since.
+        // Relaxed, as its other accesses: a worker has itself counted each task that matters to it,
+        // or the count came before something that it has stolen since.
         self.awaitable.fetch_add(1, Ordering::Relaxed);
         Awaitable(Arc::clone(self))
     }
 
-    /// Whether any such task is under way.
     #[inline]
     pub(crate) fn has_awaitable(&self) -> bool {
         self.awaitable.load(Ordering::Relaxed) != 0
     }
 }
 
-/// A task under way whose handle nobody waits by.
+/// A task under way with a handle by which no thread waits.
 pub(crate) struct Awaitable(Arc<PoolShared>);
 
 impl Drop for Awaitable {
@@ -450,7 +447,7 @@ impl Drop for Awaitable {
     }
 }
 
-/// A pool that its workers do not leave while the value lives.
+/// A pool whose workers stay while the value lives.
 pub(crate) struct OpenPool(Arc<PoolShared>);
 
 impl OpenPool {

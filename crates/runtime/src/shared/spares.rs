@@ -1,8 +1,9 @@
-//! The spare workers of a pool: which are idle, and which are lent to whom. See
+//! The spare workers of a pool: which are idle, and which replace a blocked worker. See
 //! [`blocking`](crate::blocking()).
 //!
-//! The lock guards an interrupt's roll call too (see `interrupt`): while one is under way no spare
-//! goes out, and none that the interrupt has counted comes back before it has answered its call.
+//! The lock guards an interrupt's roll call too (see `interrupt`). While an interrupt is under way
+//! no spare is lent, and no spare that the interrupt has counted comes back before it has answered
+//! its call.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +11,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::system::process::ProcessGuard;
 
-/// The spare workers of a pool, by their slots beyond the regular ones.
+/// The spare workers of a pool, by their slots after the regular ones.
 pub(crate) struct Spares {
     process_guard: ProcessGuard,
     state: Mutex<State>,
@@ -26,17 +27,17 @@ struct State {
 
 enum Spare {
     Idle,
-    /// Lent out; its thread has yet to see it.
+    /// Lent out; its thread has not seen it yet.
     Called(Loan),
-    /// At work, for this loan or, if that is over, until its task has ended.
+    /// At work for this loan, or, if that is over, until its task has ended.
     Lent(Loan),
 }
 
 impl Spare {
-    /// Whether the slot's thread works for nobody, or will before long: then it may be lent again
-    /// at once, since it keeps working meanwhile. That includes a thread that is to see a loan
-    /// which is over already: it may still run a task that it took during an earlier loan, and
-    /// will see the new loan instead.
+    /// Whether the slot's thread works for no lender, or will soon: then it may be lent again at
+    /// once, since it keeps working meanwhile. That includes a thread that has yet to see a loan
+    /// which is over already. It may still run a task that it took during an earlier loan, and will
+    /// see the new loan instead.
     fn is_free(&self) -> bool {
         match self {
             Spare::Idle => true,
@@ -65,8 +66,8 @@ impl Spares {
     }
 
     pub(crate) fn lend(&self) -> Option<(usize, Loan)> {
-        // In a child process there is no spare thread, and the lock may be held by one that is not
-        // there.
+        // In a child process there are no spare threads, and a thread that does not exist may hold
+        // the lock.
         if self.process_guard.is_elsewhere() {
             return None;
         }
@@ -74,7 +75,7 @@ impl Spares {
         if state.interrupted {
             return None;
         }
-        // An idle one rather than one that has yet to come back.
+        // An idle spare rather than a spare that has yet to come back.
         let idle = state.slots.iter().position(|slot| matches!(slot, Spare::Idle));
         let slot = idle.or_else(|| state.slots.iter().position(Spare::is_free))?;
         let loan: Loan = Arc::new(Word::new(0));
@@ -84,19 +85,17 @@ impl Spares {
         Some((slot, loan))
     }
 
-    /// How many are idle.
     pub(crate) fn idle(&self) -> usize {
         self.lock().slots.iter().filter(|slot| matches!(slot, Spare::Idle)).count()
     }
 
-    /// Lets the spare threads end. There is nothing left to lend them for.
+    /// Lets the spare threads end: there will be no more loans.
     pub(crate) fn dismiss(&self) {
         self.lock().dismissed = true;
         self.changed.notify_all();
     }
 
-    /// Begins an interrupt, unless one is under way, and says to `call` which spare slots are at
-    /// work.
+    /// Begins an interrupt, unless one is under way, and passes to `call` the spare slots at work.
     pub(crate) fn begin_interrupt(
         &self,
         call: impl FnOnce(&mut dyn Iterator<Item = usize>),
@@ -146,7 +145,7 @@ impl Spares {
         }
     }
 
-    /// The slot is idle again, or lent again, if its worker is free, not called to an interrupt.
+    /// The slot is idle, or lent again, if its worker is free: no interrupt has called it.
     pub(crate) fn come_back(&self, slot: usize, is_free: impl FnOnce() -> bool) -> bool {
         let mut state = self.lock();
         let free = is_free();

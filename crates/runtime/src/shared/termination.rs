@@ -1,7 +1,7 @@
-//! When the workers of a pool end.
+//! The end of a pool's workers.
 //!
 //! A worker takes tasks until its pool has *ended*. A pool ends once it has been closed (dropped,
-//! or shut down) and nothing keeps it open. What relies on workers keeps it open:
+//! or shut down) and nothing keeps it open. All that relies on workers keeps it open:
 //!
 //! | what | keeps the pool open |
 //! |---|---|
@@ -12,12 +12,12 @@
 //! | a join, a task of a scope | not at all: the thread that waits for it runs it, or a worker that has taken it runs it to its end before it looks here |
 //!
 //! So a thread that calls while another closes the pool either finds all workers there until its
-//! call is over, or is told that they have ended. The first is the case of a task of the pool; both
+//! call is over, or is refused because they have ended. A task of the pool is never refused. Both
 //! occur on a thread that a pool [uses](crate::ThreadPoolBuilder::use_current_thread), and in start
 //! and exit handlers, which have no borrow of the pool.
 //!
 //! A worker leaves with nothing in its own queue. A task of a scope that it has taken may have
-//! pushed others there, and nobody else may be able to take them.
+//! pushed others there, and perhaps no other worker can take them.
 //!
 //! # Why that is so
 //!
@@ -34,16 +34,16 @@
 //!   W1  if ended is set, and its queue is empty: leave
 //! ```
 //!
-//! - *Who is not refused finds everybody.* H1 comes before every C2 that succeeds, since it has not
-//!   seen one, and *ended* is never taken back. With this hold counted no C2 succeeds. So each C2
-//!   that does comes after H3, and so does each W1 that reads *ended*.
-//! - *The workers end.* Whatever makes the word closing with no hold is a C1 of some thread, which
-//!   goes on to C2. If C2 fails, another H1 was in between, and its H3 comes here again. A refused
-//!   call changes the number only after *ended* is set. C3 wakes those that sleep: C2 is a P1 of
-//!   `sleep/README.md`.
-//! - *What was done before is seen.* C1 and C2 release, W1 acquires, and read-modify-writes between
-//!   them keep the chain. So a worker that leaves has seen what all calls and detached tasks did,
-//!   and what the thread did that closed the pool.
+//! - *A call that is not refused finds all workers.* H1 comes before every C2 that succeeds, since
+//!   it has not seen one, and *ended* is never cleared. With this hold counted no C2 succeeds. So
+//!   each C2 that does comes after H3, and so does each W1 that reads *ended*.
+//! - *The workers end.* Each change that makes the word closing with no hold is a C1 of some
+//!   thread, which goes on to C2. If C2 fails, another H1 was in between, and its H3 comes here
+//!   again. A refused call changes the number only after *ended* is set. C3 wakes sleepers: C2 is a
+//!   P1 of `sleep/README.md`.
+//! - *Earlier work is seen.* C1 and C2 release, W1 acquires, and read-modify-writes between them
+//!   keep the chain. So a worker that leaves has seen what all calls and detached tasks did, and
+//!   what the closing thread did.
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -58,7 +58,7 @@ impl<W: Word> Termination<W> {
         Termination(Word::new(0))
     }
 
-    /// H1: one hold more, if the pool has not ended.
+    /// H1: adds a hold, if the pool has not ended.
     #[inline]
     #[must_use]
     pub(crate) fn hold(&self) -> bool {
@@ -106,7 +106,8 @@ impl<W: Word> Termination<W> {
         self.0.load(Ordering::Acquire) & ENDED != 0
     }
 
-    /// As at the beginning, if it has ended and nobody holds it. For one that no other thread has.
+    /// Restores the initial state, if it has ended and has no holds. For a value that no other
+    /// thread has.
     pub(crate) fn reopen(&mut self) -> bool {
         // Relaxed, both: no other thread has it.
         let ended = self.0.load(Ordering::Relaxed) == CLOSING | ENDED;

@@ -1,23 +1,23 @@
-//! Where the workers of a pool run, where their memory lies, and whom each robs first.
+//! The placement of a pool's workers and of their memory, and the order of each one's victims.
 //!
 //! # Memory
 //!
-//! A page lies on the node of the processor that first writes to it. What the pool's maker makes
-//! for a worker, its task stack, its queue and its counters, must be there before any worker
-//! starts, for all look at all. So, when workers are bound, the maker has it made by a short-lived
-//! thread bound to that worker's processor: the pages written to while it is made are on the right
-//! node, and so are those that the worker itself writes to later for the first time (the task stack
-//! makes its slots ready as it grows). The thread also has an arena of its own in most allocators,
-//! so that it is not given memory that was used, and placed, before.
+//! A page lies on the node of the processor that first writes to it. The thread that makes the pool
+//! makes each worker's task stack, queue and counters before any worker starts, because every
+//! worker looks at all of them. So, if workers are bound, it uses a short-lived thread bound to the
+//! worker's processor. The pages written to meanwhile are on the right node, and so are those that
+//! the worker itself first writes to later (the task stack makes its slots ready as it grows). The
+//! thread also has an arena of its own in most allocators, so it is not given memory that was used,
+//! and placed, before.
 //!
 //! The alternative, that each worker makes its own, needs all workers to run before the pool is
-//! there, which a spawn handler need not do; `mbind(2)` would be one more unsafe call.
+//! made, which a spawn handler need not do; `mbind(2)` would be one more unsafe call.
 //!
 //! # Victims
 //!
-//! Each worker has its victims in groups of equal distance. It tries one victim of all, at random;
-//! then all of the first group, beginning at random, then all of the second. Without an order there
-//! is one group, of which a random one is the first anyhow.
+//! Each worker has its victims in groups of equal distance. It tries one of all victims, at random;
+//! then all of the first group, beginning at random, then all of the second, and so on. Without an
+//! order there is one group, whose first victim is random anyway.
 //!
 //! Without that first victim all idle workers of a group ask the same few near victims, whose tasks
 //! are small by then. On a simulated machine of 48 processors (`poach bench simulate --memory
@@ -29,7 +29,7 @@ use std::thread;
 
 use poach_topology::Topology;
 
-/// Bytes of call stack of a thread that makes what a bound worker uses.
+/// Bytes of call stack of such a short-lived thread.
 const MAKERS_STACK: usize = 256 << 10;
 
 /// The order in which a worker looks at the others for something to steal:
@@ -39,25 +39,25 @@ const MAKERS_STACK: usize = 256 << 10;
 pub enum Victims {
     /// All workers in turn, beginning with a random one.
     Random,
-    /// One of all at random; then the nearest first, those that are equally near in turn, beginning
-    /// with a random one.
+    /// One of all at random; then the nearest first. Equally near ones come in turn, beginning with
+    /// a random one.
     Nearest,
 }
 
-/// Whom one worker robs, in which order.
+/// The order in which one worker robs the others.
 pub struct VictimOrder(Order);
 
 enum Order {
-    /// All others of so many workers, in one group.
+    /// All others of `workers` workers, in one group.
     One { index: usize, workers: usize },
-    /// By distance: a number for each victim.
+    /// The victims by distance.
     Nearest(Box<[Box<[u16]>]>),
 }
 
 /// Victims of equal distance.
 #[derive(Clone, Copy)]
 enum Group<'o> {
-    /// All workers but this one, and how many these are.
+    /// All workers but this one, and their number.
     Others(usize, usize),
     Listed(&'o [u16]),
 }
@@ -107,8 +107,7 @@ impl VictimOrder {
         one.into_iter().chain(listed.iter().map(|victims| Group::Listed(victims)))
     }
 
-    /// All other workers: one of all, then group by group, each begun at a place that `random`
-    /// says.
+    /// All other workers: one of all, then group by group. `random` selects where each begins.
     pub fn begun_at(&self, random: u64) -> impl Iterator<Item = usize> + '_ {
         let first = self.any(random >> 32);
         let grouped = self.groups().flat_map(move |group| {
@@ -118,8 +117,8 @@ impl VictimOrder {
         first.into_iter().chain(grouped.filter(move |&victim| Some(victim) != first))
     }
 
-    /// One of all victims, that `random` says; none if there is one group, whose first is that
-    /// anyhow.
+    /// One of all victims, selected by `random`; none if there is one group, whose first victim is
+    /// random anyway.
     fn any(&self, random: u64) -> Option<usize> {
         self.groups().nth(1)?;
         let all = self.groups().map(Group::len).sum::<usize>();
@@ -133,13 +132,13 @@ impl VictimOrder {
     }
 }
 
-/// A worker's random numbers: which victim comes first. Xorshift.
+/// A worker's random numbers, which select the first victim. Xorshift.
 pub struct Random(Cell<u64>);
 
 impl Random {
     /// Those of worker `index`, which differ from the others'.
     pub fn of(index: usize) -> Random {
-        // Any odd number does.
+        // Any odd number will do.
         Random(Cell::new((index as u64 + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1))
     }
 
@@ -154,18 +153,18 @@ impl Random {
     }
 }
 
-/// Where the workers of a pool run, and whom each robs first.
+/// The processors of a pool's workers, and their victims' order.
 pub(crate) struct Plan {
-    /// How many workers there are, spare ones included.
+    /// The number of workers, spare ones included.
     pub(crate) slots: usize,
-    /// Each regular worker's processor, if they are bound. Spare ones go where there is room.
+    /// Each regular worker's processor, if they are bound. Spare ones are not bound.
     pub(crate) processors: Option<Vec<usize>>,
     /// By distance, if that is the order.
     pub(crate) topology: Option<Topology>,
 }
 
 impl Plan {
-    /// The plan that leaves everything open.
+    /// The plan without any constraint.
     pub(crate) fn anywhere(slots: usize) -> Plan {
         Plan { slots, processors: None, topology: None }
     }
@@ -179,7 +178,7 @@ impl Plan {
         self.processors.as_ref()?.get(index).copied()
     }
 
-    /// Makes what worker `index` uses most, near to it.
+    /// Makes the data that worker `index` uses most, near to it.
     pub(crate) fn near<T: Send>(
         &self,
         index: usize,

@@ -9,7 +9,7 @@
 //! |---|---|
 //! | [`Waiting::Sleep`] | nothing |
 //! | [`Waiting::Leapfrog`] | forks of the thief |
-//! | [`Waiting::Transitive`] | and of those whom the thief itself waits for, as far as that goes |
+//! | [`Waiting::Transitive`] | and of the workers that the thief waits for, along the chain |
 //! | [`Waiting::Random`] | and then everything that an idle worker takes |
 //! | [`Waiting::Patient`] | the same, but not before it has slept for a millisecond |
 //!
@@ -18,8 +18,8 @@
 //! nest too deep, by [nesting](crate::ThreadPoolBuilder::nesting) or by its call stack, is a
 //! transitive one instead.
 //!
-//! That is what a join does. A scope, a handle, and a call into another pool wait for what may not
-//! have begun:
+//! That is what a join does. A scope, a handle, and a call into another pool may wait for tasks
+//! that have not begun:
 //!
 //! | a wait for | begins itself | takes beside that | with `Sleep`, or in [`blocking`](crate::blocking()) |
 //! |---|---|---|---|
@@ -32,7 +32,7 @@
 //! A spawned task may wait, by a handle, for a task that was spawned beside it: of three tasks,
 //! each may wait for the one before. A worker that runs the second task, and waits, must not begin
 //! the third on top of it. The third would wait for the second, which stands below it on the same
-//! call stack. So call a task *awaitable* while it is under way and has a handle by which nobody
+//! call stack. So a task is *awaitable* while it is under way and has a handle by which no thread
 //! waits yet. While any task of the pool is awaitable, a wait begins nothing that it does not need:
 //!
 //! | a wait for | takes while a task is awaitable |
@@ -53,12 +53,11 @@
 //!
 //! Relaxed accesses of the count are enough: a worker counts an awaitable task before it begins it,
 //! and a task on a call stack was begun there, or was stolen from there later. A wait that takes
-//! nothing sleeps for a millisecond at a time. If by then no other worker runs anything and no task
-//! has begun, it takes one task after all, since a scope's own task may lie in the queue of a
-//! worker that waits as well. A pool whose tasks have no handles pays nothing for this. Nor
-//! does one whose handles are joined by threads
-//! from outside, awaited, or dropped. Spawn a service that runs for as long as the program without
-//! a handle ([`spawn`](crate::spawn())).
+//! nothing sleeps for a millisecond at a time. Suppose that by then no other worker runs anything
+//! and no task has begun. Then it takes one task after all, since a scope's own task may lie in the
+//! queue of a worker that waits as well. A pool whose tasks have no handles pays nothing for this.
+//! Nor does a pool whose handles are awaited, dropped, or joined by threads from outside. Spawn a
+//! service that runs for as long as the program without a handle ([`spawn`](crate::spawn())).
 //!
 //! # How deep they nest
 //!
@@ -69,17 +68,18 @@
 //! sleeps.
 //!
 //! It cannot sleep for ever, since another pool, or another worker that waits deep, may wait for a
-//! task that this worker leaves alone. So a deep wait has a *patience*. If it has slept for a
-//! millisecond in which no task of the pool has begun, and no other worker runs anything,
-//! it takes one task after the other all the same, until its wait is over. It takes the oldest of
-//! its own first, since others wait for that one if for any. The next deep wait on top of it has a
-//! patience of two milliseconds, and so on, up to a
-//! second, and leaves the work to a worker with fewer deep waits, since a task that it took might
-//! wait for one that stands below it. If another worker does run something, but no task begins, the
+//! task that this worker leaves alone. So a deep wait has a *patience*. Suppose that it has slept
+//! for a millisecond in which no task of the pool has begun, and no other worker runs anything.
+//! Then it takes one task after the other all the same, until its wait is over. It takes the oldest
+//! of its own first, because others wait for that one if for any.
+//!
+//! The next deep wait on top of it has a patience of two milliseconds, and so on, up to a second.
+//! So it leaves the work to a worker with fewer deep waits, since a task that it took might wait
+//! for a task that stands below it. If another worker does run something, but no task begins, the
 //! wait takes work after a thousand times its patience: that worker may be waiting for something
 //! outside of the pool. So a million tasks that each wait need half a stack, and a program that
-//! needs more than that goes on slowly and does not hang. So deep, [`yield_now`](crate::yield_now)
-//! runs something once in a thousand times.
+//! needs more goes on slowly and does not hang. So deep, [`yield_now`](crate::yield_now) runs
+//! something once in a thousand times.
 //!
 //! A thief steals the oldest fork of its victim first. So while a worker waits for a stolen half,
 //! all that it forked before that half is stolen, too, and what is left in its deque was forked by
@@ -91,9 +91,9 @@
 //!
 //! # Why restricted waits end
 //!
-//! A worker that waits so leaves work alone that it could take, hence somebody else must be able to
-//! take whatever an end depends on. Say that all workers wait, none has anything to take, and look
-//! at what the topmost wait of each is for.
+//! A worker in a restricted wait leaves work alone that it could take, so another worker must be
+//! able to take whatever an end depends on. Suppose that all workers wait, and none has anything to
+//! take, and look at what the topmost wait of each is for.
 //!
 //! - *A stolen half.* It has begun, on another worker's stack, and has not ended. So it is that
 //!   worker's topmost task, and waits for something itself; or another task stands on top of it,
@@ -110,15 +110,15 @@
 //!   calls it takes itself.
 //!
 //! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that
-//! others wait for: a call into another pool whose task calls back, if no worker of the first is
-//! left; and a task that waits for a handle whose own task stands below it on the same stack. No
-//! wait makes the second itself: see "Tasks beside each other" (`tests/it/deep.rs` has chains of a
-//! million tasks).
+//! others wait for. The first is a call into another pool whose task calls back, if no worker of
+//! the first is left. The second is a task that waits for a handle whose own task stands below it
+//! on the same stack. No wait makes the second itself: see "Tasks beside each other"
+//! (`tests/it/deep.rs` has chains of a million tasks).
 //!
-//! Detached tasks that nobody waits for begin when some worker is idle, at the latest when all
-//! waits have ended. What this does not cover is a wait that the runtime does not know: a half that
+//! Detached tasks that no thread waits for begin when some worker is idle, at the latest when all
+//! waits have ended. Waits that the runtime does not know are not covered. Suppose that a half
 //! blocks on a channel for a message from a spawned task, with every other worker in a restricted
-//! wait, blocks for ever. [`blocking`](crate::blocking()) is for that.
+//! wait: it blocks for ever. [`blocking`](crate::blocking()) is for that.
 //!
 //! # How they sleep
 //!
@@ -133,8 +133,9 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use crate::pace::{DEEP_YIELDS, LONGEST_NAP, UNKNOWN_HALF_STACK};
 
-/// Which tasks a worker runs while it waits for the second half of its [`join`](crate::join), which
-/// another worker has stolen: [`ThreadPoolBuilder::waiting`](crate::ThreadPoolBuilder::waiting).
+/// The tasks that a worker runs while it waits for the second half of its [`join`](crate::join)
+/// that another worker has stolen:
+/// [`ThreadPoolBuilder::waiting`](crate::ThreadPoolBuilder::waiting).
 ///
 /// These tasks run on top of the caller, on the same call stack. If the caller holds a lock that
 /// such a task wants, the task waits for ever for its own thread. So use [`Sleep`](Waiting::Sleep)
@@ -148,13 +149,14 @@ use crate::pace::{DEEP_YIELDS, LONGEST_NAP, UNKNOWN_HALF_STACK};
 /// | a handle, a call into another pool | any task | nothing, except the task of a handle of the same pool |
 /// | a scope | any task: it cannot know what its tasks depend on | any task |
 ///
-/// "Any task" has one exception. While a task of the pool runs whose handle nobody waits by yet, a
-/// wait starts only what it waits for and what its own task has spawned, so that a task can wait
-/// for one that was spawned beside it (see [`JoinHandle::join`](crate::JoinHandle::join)).
+/// "Any task" has one exception. Suppose that a task of the pool runs whose handle no thread waits
+/// by yet. Then a wait starts only what it waits for and what its own task has spawned, so that a
+/// task can wait for a task that was spawned beside it (see
+/// [`JoinHandle::join`](crate::JoinHandle::join)).
 ///
 /// Once half of the worker's call stack is in use, waits for handles, calls and scopes take no more
-/// tasks while any other worker makes progress, so that they do not nest without bound (the
-/// module's comment in the source has the rules).
+/// tasks while any other worker makes progress. So they do not nest without bound (the module's
+/// comment in the source has the rules).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Waiting {
@@ -179,14 +181,14 @@ pub enum Waiting {
     /// begins with it.
     ///
     /// For programs in which a task takes a lock and joins under it. With `Random` a worker that
-    /// runs a part of such a join may begin, in a wait of its own, a task that waits for the lock:
-    /// then the part ends no more, nor does the holder's join. That is rare here. It is no
-    /// promise, as `Sleep` is, since a part may take longer.
+    /// runs a part of such a join may begin, in a wait of its own, a task that waits for the lock.
+    /// Then neither the part nor the holder's join ends. That is rare here. Unlike with `Sleep` it
+    /// is not excluded, since a part may take longer.
     Patient,
 }
 
 impl Waiting {
-    /// How many workers down the chain of thieves a wait takes from, in a pool of so many.
+    /// The length of the chain of thieves that a wait takes from, in a pool of `workers` workers.
     pub(crate) fn reach(self, workers: usize) -> usize {
         match self {
             Waiting::Sleep => 0,
@@ -196,17 +198,17 @@ impl Waiting {
     }
 }
 
-/// The call stack that a worker works on. Stacks grow down on all systems that Poach knows.
+/// A worker's call stack. Stacks grow down on all systems that Poach knows.
 #[derive(Clone, Copy)]
 pub(crate) struct CallStack {
-    /// Below here, half of it is in use.
+    /// Below this address half of it is in use.
     half: usize,
-    /// That half.
+    /// The size of that half.
     room: usize,
 }
 
 impl CallStack {
-    /// This thread's, from here on; `size` is the whole of it, if that is known.
+    /// This thread's stack, from here on; `size` is its whole size, if that is known.
     #[inline(never)]
     pub(crate) fn here(size: Option<usize>) -> CallStack {
         let room = size.map_or(UNKNOWN_HALF_STACK, |size| size / 2);
@@ -214,18 +216,19 @@ impl CallStack {
     }
 }
 
-/// About where this thread's stack ends.
+/// The approximate end of this thread's stack.
 #[inline(always)]
 fn address() -> usize {
     let here = 0_u8;
     (&raw const here).addr()
 }
 
-/// How many tasks a worker has begun on top of waits, and how much of its call stack is in use.
+/// The number of tasks that a worker has begun on top of waits, and the used part of its call
+/// stack.
 pub(crate) struct NestingDepth {
     tasks: Cell<usize>,
     pub(crate) stack: Cell<CallStack>,
-    /// Deep yields since the last one that ran something.
+    /// Deep yields since the last yield that ran something.
     yields: Cell<u32>,
 }
 
@@ -241,13 +244,13 @@ impl NestingDepth {
         address() < self.stack.get().half
     }
 
-    /// Whether three quarters are.
+    /// Whether three quarters of the call stack are in use.
     pub(crate) fn is_at_its_end(&self) -> bool {
         let stack = self.stack.get();
         address() < stack.half.saturating_sub(stack.room / 2)
     }
 
-    /// Whether a yield is to run nothing.
+    /// Whether a yield must run nothing.
     #[inline(always)]
     pub(crate) fn refuses_yield(&self) -> bool {
         self.is_deep() && self.refuses_deep_yield()
@@ -259,19 +262,19 @@ impl NestingDepth {
         self.yields.get() != 0
     }
 
-    /// Whether a wait may put no foreign task on top, where `nesting` are allowed.
+    /// Whether a wait may put no foreign task on top, if `nesting` are allowed.
     pub(crate) fn is_exceeded(&self, nesting: usize) -> bool {
         self.tasks.get() >= nesting || self.is_deep()
     }
 
-    /// A task on top of a wait, until the value is dropped.
+    /// Counts a task on top of a wait, until the value is dropped.
     pub(crate) fn task(&self) -> impl Drop {
         self.tasks.set(self.tasks.get() + 1);
         Down(&self.tasks)
     }
 }
 
-/// How many deep waits a worker has under way. Written by its own thread, and read by all.
+/// The number of a worker's deep waits. Written by its own thread, and read by all.
 pub(crate) struct DeepWaits(<Machine as Memory>::Word);
 
 impl DeepWaits {
@@ -279,14 +282,14 @@ impl DeepWaits {
         DeepWaits(Word::new(0))
     }
 
-    /// Out of date at once.
+    /// An estimate.
     pub(crate) fn count(&self) -> u64 {
-        // Relaxed: an estimate. One that sleeps in such a wait is not seen asleep before it has
-        // counted it (F2).
+        // Relaxed: an estimate. A worker that sleeps in such a wait is not seen asleep before it
+        // has counted the wait (F2).
         self.0.load(Ordering::Relaxed)
     }
 
-    /// One more, until the second value is dropped, and its patience.
+    /// Counts a deep wait until the second value is dropped, and returns its patience.
     pub(crate) fn begin(&self) -> (Patience, impl Drop) {
         struct End<'d>(&'d DeepWaits, u64);
         impl Drop for End<'_> {
@@ -302,40 +305,37 @@ impl DeepWaits {
     }
 }
 
-/// How long a deep wait takes nothing; see "How deep they nest".
+/// The time for which a deep wait takes nothing; see "How deep they nest".
 pub(crate) struct Patience {
     time: Duration,
-    /// For how long nothing has begun.
+    /// The time in which nothing has begun.
     waited: Duration,
-    /// Of that, what is enough even if another worker runs something.
+    /// The part of that time that is enough even if another worker runs something.
     most: Duration,
 }
 
 impl Patience {
-    /// That of a wait on top of so many others.
+    /// The patience of a wait on top of `others` deep waits.
     fn new(others: u64) -> Patience {
         let time = Duration::from_millis(1 << others.min(10)).min(LONGEST_NAP);
         Patience { time, waited: Duration::ZERO, most: time * 1000 }
     }
 
-    /// How long to sleep.
     pub(crate) fn time(&self) -> Duration {
         self.time
     }
 
-    /// After such a sleep, whether the wait is to take what there is.
+    /// After such a sleep, returns whether the wait takes any work.
     pub(crate) fn ends(&mut self, nobody_else: bool, nothing_begins: bool) -> bool {
         self.waited = if nothing_begins { self.waited + self.time } else { Duration::ZERO };
         nothing_begins && (nobody_else || self.waited >= self.most)
     }
 
-    /// There was nothing to take.
     pub(crate) fn doubles(&mut self) {
         self.time = (self.time * 2).min(LONGEST_NAP);
     }
 }
 
-/// Takes one off when dropped.
 struct Down<'n, N: Copy + From<bool> + Sub<Output = N>>(&'n Cell<N>);
 
 impl<N: Copy + From<bool> + Sub<Output = N>> Drop for Down<'_, N> {

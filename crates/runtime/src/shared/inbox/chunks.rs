@@ -1,5 +1,5 @@
-//! What has been put into an inbox and not been asked for: a queue in chunks, each of which is
-//! handed over as it is.
+//! Tasks that were put into an inbox and not asked for: a queue of chunks, each handed over as a
+//! whole.
 
 use std::collections::VecDeque;
 use std::mem;
@@ -27,8 +27,8 @@ impl<T> Chunks<T> {
         self.last.push_back(element);
     }
 
-    /// Exchanges `empty` for the oldest chunk. What was empty is freed, unless this was the last
-    /// chunk: then it is the next.
+    /// Exchanges `empty` for the oldest chunk. `empty` is freed, unless this was the last chunk:
+    /// then it is the next.
     pub(super) fn next(&mut self, empty: &mut VecDeque<T>) {
         let Some(chunk) = self.full.pop_front() else {
             return mem::swap(empty, &mut self.last);
@@ -40,7 +40,6 @@ impl<T> Chunks<T> {
         }
     }
 
-    /// Room for how many elements there is.
     #[cfg(test)]
     pub(super) fn capacity(&self) -> usize {
         self.full.iter().map(VecDeque::capacity).sum::<usize>() + self.last.capacity()

@@ -1,4 +1,4 @@
-//! loom models of the inbox: what has been put in can be taken, wherever other pushers stand.
+//! loom models of the inbox: a task that was put in can be taken, wherever other pushers stand.
 
 use loom::sync::{Arc, Mutex};
 use loom::thread;
