@@ -1,4 +1,4 @@
-//! Which worker this thread is, and becoming one for a while.
+//! The worker of the current thread, and becoming a worker for a while.
 
 use std::cell::Cell;
 use std::panic;
@@ -21,14 +21,14 @@ impl WorkerThread {
     /// Calls `f` with the worker that this thread is, if it is one.
     #[inline(always)]
     pub(crate) fn with<R>(f: impl FnOnce(Option<&WorkerThread>) -> R) -> R {
-        // During a thread's last destructors the variable may be gone; then it is no worker.
+        // During a thread's last destructors the variable may be gone; then the thread is no
+        // worker.
         let current = CURRENT.try_with(Cell::get).unwrap_or(ptr::null());
         // SAFETY: either null, or set by `enter`, whose guard is still alive on this thread, and
         // borrows the WorkerThread, or by `reside`, whose WorkerThread lives for ever.
         f(unsafe { current.as_ref() })
     }
 
-    /// The worker that this thread is, if it is one, has called a sleeper.
     pub(crate) fn called() {
         WorkerThread::with(|local| {
             if let Some(local) = local {
@@ -45,7 +45,6 @@ impl WorkerThread {
         unsafe { shared.workers[index].forks.bottom() }
     }
 
-    /// A token for the top of this worker's stack.
     #[inline(always)]
     pub(crate) fn token(&self) -> Worker<'_> {
         // SAFETY: a WorkerThread is only used on its own thread, which owns the stack of its hint.
@@ -93,19 +92,19 @@ impl WorkerThread {
     /// Runs `f`, which makes this thread another worker for a while, on top of a fork of this
     /// worker's stack.
     ///
-    /// A token of this stack that `f` uses, hidden from the borrow checker, would push onto it, and
-    /// then, since a fork that was stolen or whose first half panics asks the thread which
-    /// worker it is, wait or unwind on the stack of the other. So none may stand at the top
-    /// meanwhile: the slot there is occupied by the second half of this fork, which does
-    /// nothing, and the token's push is refused like that of any other token below the top.
+    /// A token of this stack that `f` uses, hidden from the borrow checker, would push onto it. A
+    /// fork that was stolen, or whose first half panics, asks the thread which worker it is. So it
+    /// would then wait or unwind on the stack of the other worker. Therefore no such token may
+    /// stand at the top meanwhile. The second half of this fork, which does nothing, occupies the
+    /// slot there, and the token's push is refused like that of any other token below the top.
     fn covered<R>(&self, f: impl FnOnce() -> R) -> R {
         cover(&self.token(), |_| (), f, || self.shared.process_guard.check_or_abort())
     }
 }
 
-/// Runs `f` with a task at `worker`'s place, `nothing`, which keeps it occupied. Should it be
-/// stolen, its thief is done with it at once, and this takes no work meanwhile: who is interrupted
-/// in the midst of a task wants nothing else on top of it. `check` is called between two looks.
+/// Runs `f` with the task `nothing` at `worker`'s place, which keeps it occupied. If it is stolen,
+/// its thief is done with it at once, and this takes no work meanwhile: a task that is interrupted
+/// wants nothing else on top of it. `check` is called between two looks.
 ///
 /// A full stack is left as it is: it refuses every push anyway.
 fn cover<B, R>(worker: &Worker<'_>, nothing: B, f: impl FnOnce() -> R, check: impl Fn()) -> R

@@ -1,11 +1,10 @@
 //! Tasks in the order in which one thread has spawned them.
 //!
 //! A worker runs the youngest of its own tasks first. For first-in-first-out order the tasks wait
-//! in a queue beside the worker's own, and the worker's own queue holds a ticket for each: a worker
-//! that pops or steals a ticket runs the oldest task of the queue that it belongs to. There are as
-//! many tickets as tasks, and a task is queued before its ticket, so a ticket always finds one.
-//! (The indirection is rayon-core's; its queue is lock-free, this one is locked for a push or a
-//! pop.)
+//! in a queue beside the worker's own, which holds a ticket for each. A worker that pops or steals
+//! a ticket runs the oldest task of the ticket's queue. There are as many tickets as tasks, and a
+//! task is queued before its ticket, so a ticket always finds one. (The indirection is
+//! rayon-core's; its queue is lock-free, this one is locked for a push or a pop.)
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -25,7 +24,7 @@ impl Fifo {
         Fifo { tasks: Mutex::new(VecDeque::new()), process_guard: ProcessGuard::here() }
     }
 
-    /// Queues a task, and makes the ticket that stands for it.
+    /// Queues a task, and returns its ticket.
     pub(crate) fn ticket(self: &Arc<Self>, task: Task) -> Task {
         self.process_guard.lock(&self.tasks).push_back(task);
         let fifo = Arc::clone(self);
@@ -34,8 +33,7 @@ impl Fifo {
             let oldest = queue.pop_front();
             drop(queue);
             let oldest = oldest.expect("a ticket stands for a task");
-            // The tickets below are no part of what the task may take in a wait: they stand for
-            // younger tasks.
+            // A wait of the task must not take the tickets below: they stand for younger tasks.
             WorkerThread::with(|local| {
                 let _own = local.map(WorkerThread::own_from_here);
                 oldest.run()

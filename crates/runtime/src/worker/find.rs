@@ -1,4 +1,4 @@
-//! Where a worker takes work from, and in which order; and a thread's worker as its search sees it.
+//! The order in which a worker takes work; and a thread's worker as its search sees it.
 
 use poach_deque::Steal;
 use poach_deque::split::{Claim, Context, Exposure, Stack, Stolen};
@@ -17,7 +17,7 @@ use crate::worker::idle::{Searcher, Sees, Takes};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
 
-/// What anybody may take, and first what a wait for `thief` needs.
+/// Takes any work, and first what a wait for `thief` needs.
 pub(super) fn find<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
     let found = worker
         .handed_over(true)
@@ -37,13 +37,14 @@ pub(super) fn find<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work
     worker.injected(false)
 }
 
-/// What comes from outside, or only this worker may take.
+/// Takes work from outside, or work that only this worker may take.
 pub(super) fn find_handed_over<W: Takes>(worker: &W) -> Option<W::Work<'_>> {
     let found = worker.handed_over(true).or_else(|| worker.injected(true));
     found.or_else(|| worker.handed_over(false)).or_else(|| worker.injected(false))
 }
 
-/// Whom a wait for `thief` takes from: the thief, the worker that the thief waits for, and so on.
+/// The workers from which a wait for `thief` takes: the thief, the worker that the thief waits for,
+/// and so on.
 pub(super) fn chain<W: Searcher>(
     worker: &W,
     thief: Option<usize>,
@@ -51,13 +52,12 @@ pub(super) fn chain<W: Searcher>(
     worker.sleep().chain(thief).take_while(|&link| link != worker.index())
 }
 
-/// A fork of `thief`, or of a worker that it waits for, and so on.
 pub(super) fn steal_from_chain<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work<'_>> {
     chain(worker, thief).find_map(|link| worker.steal_fork(link, true))
 }
 
-/// Steals the oldest fork of this stack, and leaves a request where nothing is shared; where an
-/// attempt fails, another thief's has succeeded.
+/// Steals the oldest fork of this stack, or leaves a request on a stack without shared forks. A
+/// failed attempt means that another thief's has succeeded.
 pub fn steal<M: Memory, C: Context>(forks: &Stack<M, C>) -> Option<Stolen<'_, M>> {
     loop {
         match forks.steal() {
@@ -69,7 +69,6 @@ pub fn steal<M: Memory, C: Context>(forks: &Stack<M, C>) -> Option<Stolen<'_, M>
 }
 
 impl WorkerThread {
-    /// Steals the oldest fork of `victim`.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Work<'_>> {
         let stolen = steal(&self.shared.workers[victim].forks)?;
         Some(Work::Fork(stolen, victim, Activity::StolenFork { victim, leap }))
@@ -88,7 +87,7 @@ impl WorkerThread {
         }
     }
 
-    /// Nobody has answered this worker's requests for a while: moves the split of `victim`, if that
+    /// This worker's requests were not answered for a while: moves the split of `victim`, if that
     /// has private forks or spawned tasks and does not come back to its deque.
     #[cold]
     fn expose_any(&self, victim: usize) -> bool {
@@ -96,7 +95,7 @@ impl WorkerThread {
         self.expose_forks(victim) || self.has_exposed(victim, spawns.expose())
     }
 
-    /// [`expose_any`](WorkerThread::expose_any), for a worker that takes nothing but forks.
+    /// [`expose_any`](WorkerThread::expose_any), for a worker that takes only forks.
     #[cold]
     pub(super) fn expose_forks(&self, victim: usize) -> bool {
         let forks = &self.shared.workers[victim].forks;
@@ -116,9 +115,9 @@ impl WorkerThread {
         done
     }
 
-    /// The victim has not come to its deque. If it was last seen on this processor, it may be
-    /// waiting for it, behind this thread, and the system may leave that so for 100 ms where
-    /// other programs have work for each processor: then this thread goes elsewhere.
+    /// The victim has not come to its deque. If it was last seen on this processor, it may wait for
+    /// it, behind this thread. If other programs have work for each processor, the system may leave
+    /// that so for 100 ms: then this thread moves to another processor.
     fn make_room_for(&self, victim: usize) {
         let foreign = self.resident.get() || self.guest.is_some();
         if !foreign && self.shared.workers[victim].watch.was_here() {
@@ -224,8 +223,8 @@ impl Sees for WorkerThread {
     }
 
     /// The process-wide barrier pairs with the light fence of a push: see `poach_deque::split`, "A
-    /// thief that is about to sleep". Where it cannot be had, a push of this moment may be
-    /// missed, until this worker's nap is over.
+    /// thief that is about to sleep". Without the barrier, a push of this moment may be missed,
+    /// until this worker's nap is over.
     fn private_work(&self) -> bool {
         let mut fences = 0;
         let private = self.shared.private_work(self.index, || {
@@ -236,7 +235,7 @@ impl Sees for WorkerThread {
             }
         });
         if Machine::owners_fence() {
-            // Behind that answer, so that each owner fences from its next push or pop on.
+            // After that answer, so that each owner fences from its next push or pop on.
             self.shared.request_everywhere(None);
         }
         self.watch.fenced(fences);

@@ -1,17 +1,17 @@
-//! Looks that give the processor away, and when they do not.
+//! Looks that yield the processor, and when they do not.
 //!
-//! A yield returns within a microsecond or so where no other thread wants the processor. Where a
-//! program does that computes, the yield takes that program's slice, which is milliseconds, and
-//! what the worker waits for may have been there for as long. A worker that sleeps is woken within
-//! microseconds even then, because the system prefers a thread that has slept to one that has not.
-//! So a yield that takes [`LONG_YIELD`], and after which the worker finds what it looked for, says
-//! that the processor is contended. For as long as [`CONTENDED_FOR`] after it the thread pauses
-//! where it would yield, and sleeps once it has looked often enough.
+//! If no other thread wants the processor, a yield returns within about a microsecond. If a program
+//! wants it that computes, the yield takes that program's slice, which is milliseconds, and the
+//! awaited work may have been there for as long. A worker that sleeps is woken within microseconds
+//! even then, because the system prefers a thread that has slept. So if a yield takes
+//! [`LONG_YIELD`], and the worker then finds what it looked for, the processor is contended. For
+//! [`CONTENDED_FOR`] after it the thread pauses instead of yielding, and sleeps once it has looked
+//! often enough.
 //!
-//! A long yield after which there is nothing has lost nothing: a caller of the pool that computes
-//! alone for a while takes the slice of a worker which has nothing to do, and the two then yield to
-//! each other at each of the caller's regions. Workers of one pool that share a processor yield to
-//! each other within less time than [`LONG_YIELD`]: among them a yield is the faster way.
+//! A long yield after which there is nothing has lost nothing. Take a caller of the pool that
+//! computes alone for a while: it uses the slice of a worker without work, and the two then yield
+//! to each other at each of the caller's regions. Workers of one pool that share a processor yield
+//! to each other within less time than [`LONG_YIELD`]: among them a yield is the faster way.
 
 use std::cell::Cell;
 use std::thread;
@@ -21,14 +21,15 @@ use crate::pace::{CONTENDED_FOR, LONG_YIELD};
 use crate::worker::idle::GivesWay;
 
 thread_local! {
-    /// Until when the thread does not yield. The thread's, and not the worker's: a frame makes workers of its own on the same threads.
+    /// The end of the time without yields. It is the thread's, not the worker's: a frame makes
+    /// workers of its own on the same threads.
     static CONTENDED_UNTIL: Cell<Option<Instant>> = const { Cell::new(None) };
 }
 
 /// The yields of one search for work, or of one wait for a call.
 #[derive(Default)]
 pub(crate) struct GiveWay {
-    /// When the last yield ended, if it was long.
+    /// The end of the last yield, if it was long.
     late: Option<Instant>,
     contended: bool,
 }

@@ -1,10 +1,11 @@
-//! The one loop of a worker: it looks for work and runs it, looks on for a while when there is
-//! none, and then sleeps, until something is done.
+//! A worker's one loop: it looks for work and runs it, looks on for a while when there is none, and
+//! then sleeps.
 //!
-//! The loop and [what takes any work](Unrestricted) are generic over the worker, a [`Searcher`]: a
-//! thread's ([`WorkerThread`](crate::worker::WorkerThread)), or one on a processor in simulated
-//! time (`poach bench simulate --memory`). So the order of the looks, their number, the pauses, the
-//! requests, the back-off, the naps and the protocol of sleep are the same source in both.
+//! The loop and [the rules of taking any work](Unrestricted) are generic over the worker, a
+//! [`Searcher`]: a thread's ([`WorkerThread`](crate::worker::WorkerThread)), or one on a processor
+//! in simulated time (`poach bench simulate --memory`). So the order of the looks, their number,
+//! the pauses, the requests, the back-off, the naps and the protocol of sleep are the same source
+//! in both.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -24,17 +25,17 @@ use crate::worker::steal_backoff::StealBackoff;
 
 /// How a worker gives its processor away between two looks.
 pub trait GivesWay: Default {
-    /// Yields; or does nothing, and says so, while that would take long.
+    /// Yields; or returns false without yielding, while that would take long.
     fn yields(&mut self) -> bool;
-    /// Whether the last time that it was to yield it did not.
+    /// Whether the last call of `yields` did not yield.
     fn is_contended(&self) -> bool;
-    /// The look after the last yield has found what it looks for, or nothing.
+    /// The look after the last yield has found something, or not.
     fn looked(&mut self, found: bool);
 }
 
-/// One worker, as its search for work sees it.
+/// A worker, as its search for work sees it.
 pub trait Searcher {
-    /// The memory that its pool's words are in.
+    /// The memory of its pool's words.
     type Memory: Memory;
     /// Where it sleeps.
     type Parking: Parking;
@@ -45,34 +46,34 @@ pub trait Searcher {
 
     /// Its number.
     fn index(&self) -> usize;
-    /// Who sleeps and who searches in its pool.
+    /// The sleepers and searchers of its pool.
     fn sleep(&self) -> &Sleep<Self::Memory, Self::Parking>;
-    /// When owners of its pool wake somebody.
+    /// The rule by which owners of its pool wake sleepers.
     fn wake_policy(&self) -> &WakePolicy<Self::Memory, Self::Clock>;
-    /// What its steals have brought.
+    /// The credit of its steals.
     fn backoff(&self) -> &StealBackoff<Self::Clock>;
-    /// How long it looks.
+    /// The time for which it looks.
     fn spin_time(&self) -> &SpinTime<Self::Clock>;
-    /// All others, in its order, begun anew.
+    /// All other workers, in its victim order, begun anew.
     fn victims(&self) -> impl Iterator<Item = usize>;
-    /// It sleeps or rests until the value is dropped.
+    /// Marks it as sleeping or resting until the value is dropped.
     fn sleeps(&self) -> impl Sized;
-    /// Whether the system has not yet said whether it has a process-wide barrier. In that time
-    /// nobody exposes private tasks, and a worker naps where it would sleep.
+    /// Whether the system has not yet said whether it has a process-wide barrier. Meanwhile no
+    /// worker exposes private tasks, and a worker naps instead of sleeping.
     fn awaits_barrier(&self) -> bool {
         false
     }
 }
 
-/// Where a worker takes work from. The methods that have a body are for what not every worker has.
+/// The places from which a worker takes work. Methods with a body are for sources that not every
+/// worker has.
 pub trait Takes: Searcher {
-    /// Something to run.
+    /// Work to run.
     type Work<'w>
     where
         Self: 'w;
 
-    /// The oldest fork on the stack of `victim`; as a `leap` if it is part of what this worker
-    /// waits for.
+    /// The oldest fork on the stack of `victim`; with `leap`, a part of what this worker waits for.
     fn steal_fork(&self, victim: usize, leap: bool) -> Option<Self::Work<'_>>;
     /// Spawned tasks of `victim`.
     fn steal_tasks(&self, _victim: usize) -> Option<Self::Work<'_>> {
@@ -82,7 +83,7 @@ pub trait Takes: Searcher {
     fn own_task(&self) -> Option<Self::Work<'_>> {
         None
     }
-    /// A task that it alone may take: at once, or when it has none of its own.
+    /// A task for it alone: at once, or when it has none of its own.
     fn handed_over(&self, _at_once: bool) -> Option<Self::Work<'_>> {
         None
     }
@@ -90,22 +91,22 @@ pub trait Takes: Searcher {
     fn injected(&self, _urgent: bool) -> Option<Self::Work<'_>> {
         None
     }
-    /// Whether this is work of another worker's.
+    /// Whether this is another worker's work.
     fn is_stolen(work: &Self::Work<'_>) -> bool;
 }
 
-/// What a worker sees of the work that it does not take, and how it tells the others of it. The
-/// methods that have a body are for what not every worker has.
+/// A worker's view of work that it does not take, and its ways to tell others of it. Methods with a
+/// body are for sources that not every worker has.
 pub trait Sees: Searcher {
     /// Whether it has spawned tasks.
     fn has_own_tasks(&self) -> bool {
         false
     }
-    /// Whether something has come from outside, or for it alone.
+    /// Whether a task has come from outside, or for it alone.
     fn is_handed_something(&self) -> bool {
         false
     }
-    /// Makes something visible that `victim` keeps private.
+    /// Makes private work of `victim` visible.
     fn expose(&self, victim: usize) -> bool;
     /// Line S4 of `sleep/README.md`: leaves a request with every worker but `except`.
     fn request_everywhere(&self, except: Option<usize>);
@@ -119,13 +120,13 @@ pub trait Sees: Searcher {
     fn does_anybody_run(&self) -> bool;
 }
 
-/// What a search takes, and how it looks and sleeps.
+/// The rules of a search: what it takes, and how it looks and sleeps.
 pub trait SearchRules<W: Takes + ?Sized> {
-    /// Before each look, of which `looks` in a row have found nothing. How many those are now.
+    /// Called before each look, after `looks` in a row have found nothing. Returns the new number.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32;
 
-    /// Whether it leaves to others what lies in their deques, looks for nothing else, and then
-    /// sleeps at once.
+    /// Whether it leaves the work in deques to others, looks for nothing else, and then sleeps at
+    /// once.
     fn stands_aside(&self, _: &W) -> bool {
         false
     }
@@ -138,24 +139,25 @@ pub trait SearchRules<W: Takes + ?Sized> {
         stands_aside: bool,
     ) -> Option<W::Work<'w>>;
 
-    /// A look has found nothing, after one that did.
+    /// The first look that has found nothing, after a find or at the begin.
     fn begin(&mut self, _: &W) {}
 
-    /// After so many looks that found nothing the search ends: with `work`, which is run now, or
+    /// The search ends after `looks` looks that found nothing: with `work`, which is run now, or
     /// because it is done.
     fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32);
 
-    /// Makes something visible that others keep private.
+    /// Makes private work of others visible.
     fn expose(&self, worker: &W, thief: Option<usize>) -> bool;
 
-    /// Whether it looks on by the clock: if so, beyond the looks that it makes before it sleeps; if
-    /// not, no longer, though it has not made them. What is private then is seen by the look
-    /// before it sleeps, and exposed after it.
+    /// Whether it looks on by the clock. `Some(true)`: it looks on after its usual number of looks.
+    /// `Some(false)`: it stops short of that number. Then the look before it sleeps sees private
+    /// work, and exposes it afterwards.
     fn spins(&self, _: &W) -> Option<bool> {
         None
     }
 
-    /// Sleeps, if there is still nothing. How many looks count as made then, or none if it has
+    /// Sleeps, if there is still nothing. Returns the number of looks that count as made then, or
+    /// none if it has slept for its whole time.
     /// slept for as long as it was to.
     fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32>;
 }
@@ -169,12 +171,12 @@ pub struct SearchLoop<'w, W: Searcher, R> {
 }
 
 impl<'w, W: Searcher, R> SearchLoop<'w, W, R> {
-    /// Of a worker that has nothing under way, after so many looks.
+    /// The search of a worker with nothing under way, after `looks` looks.
     pub fn idle(rules: R, looks: u32) -> Self {
         SearchLoop { rules, following: None, looks, way: W::GivesWay::default() }
     }
 
-    /// Of a worker that waits.
+    /// The search of a waiting worker.
     pub fn wait(worker: &'w W, rules: R) -> Self {
         let following = Some(worker.sleep().follow(worker.index()));
         SearchLoop { rules, following, looks: 0, way: W::GivesWay::default() }
@@ -182,9 +184,9 @@ impl<'w, W: Searcher, R> SearchLoop<'w, W, R> {
 }
 
 impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
-    /// The next work, which the worker runs before it asks again; none at the end, when it is
-    /// `done` or the search has slept for as long as it was to. `thief` runs what this worker
-    /// waits for, once it has said so.
+    /// The next work, which the worker runs before it asks again; none at the end, when the search
+    /// is `done` or has slept for its whole time. `thief` returns the worker that runs what this
+    /// one waits for, once that is known.
     pub fn next(
         &mut self,
         worker: &'w W,
@@ -220,11 +222,11 @@ impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
                 *looks = SPIN_LOOKS;
             }
             if exposes && rules.expose(worker, thief) {
-                // Something to steal now.
+                // There is something to steal now.
             } else if *looks < SPIN_LOOKS
                 || !aside && !over && !way.is_contended() && rules.spins(worker) == Some(true)
             {
-                // The last look comes again, with its exposure.
+                // The last look is repeated, with its exposure.
                 *looks = if *looks < SPIN_LOOKS { *looks } else { SPIN_LOOKS - 2 };
                 if *looks < EAGER_LOOKS || !way.yields() {
                     (0..PAUSES_BETWEEN_LOOKS).for_each(|_| W::Memory::pause());
@@ -239,27 +241,27 @@ impl<'w, W: Takes, R: SearchRules<W>> SearchLoop<'w, W, R> {
     }
 }
 
-/// Takes anything.
+/// The rules by which a worker takes anything.
 pub struct Unrestricted {
-    /// Nothing is under way on this worker: to look for work is what it is there for.
+    /// True for a worker with nothing under way, whose only work is to look for work.
     idle: bool,
     nap: Duration,
 }
 
 impl Unrestricted {
-    /// Of a worker with nothing under way.
+    /// For a worker with nothing under way.
     pub fn idle() -> Unrestricted {
         Unrestricted { idle: true, nap: FIRST_NAP }
     }
 
-    /// A wait for something that may depend on any work.
+    /// For a wait that may depend on any work.
     pub fn wait() -> Unrestricted {
         Unrestricted { idle: false, nap: FIRST_NAP }
     }
 }
 
-/// A worker that has been asleep from the beginning of its pool sleeps until it is called. Returns
-/// how many looks count as made.
+/// Sleeps until called, for a worker that begins asleep. Returns the number of looks that count as
+/// made.
 pub fn begin_asleep<W: Searcher>(worker: &W) -> u32 {
     let spin_time = worker.spin_time();
     spin_time.begin();
@@ -338,7 +340,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
             if done() || worker.is_handed_something() {
                 return true;
             }
-            // One that stands aside leaves what owners have to those that are at work.
+            // A worker that stands aside leaves the owners' tasks to the threads at work.
             if self.idle && sleep.stands_aside_for_guests() {
                 stands_aside.set(true);
                 return false;
@@ -349,7 +351,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
             private = worker.private_work();
             private
         };
-        // Nobody has looked behind a barrier for one that stands aside.
+        // A worker that stands aside has not looked after a barrier.
         let longest = || if stands_aside.get() { FIRST_NAP } else { LONGEST_NAP };
         let nap = || nap(worker, self.nap.min(longest()), unanswered);
         let slept = sleep.sleep(worker.index(), look_again, nap);
@@ -362,7 +364,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
                 }
                 (1, FIRST_NAP)
             }
-            // What it has seen it exposes at its next look.
+            // It exposes what it has seen at its next look.
             Slept::NotAtAll if private => (EAGER_LOOKS - 1, self.nap),
             Slept::NotAtAll => (1, FIRST_NAP),
         };
@@ -372,7 +374,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
 
     fn end(&mut self, worker: &W, work: Option<&W::Work<'_>>, looks: u32) {
         if looks != 0 {
-            // The pool of an idle worker that is done ends, so everybody is called.
+            // An idle worker is done when its pool ends, so all workers are called.
             if self.idle && work.is_none() {
                 worker.sleep().stop_search();
             } else {
@@ -391,9 +393,8 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
     }
 }
 
-/// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, nobody
-/// is left to expose what an owner that does not come back keeps private, before this worker comes
-/// back itself.
+/// A searcher has found something: lines L1 to L3. If it was the last one, and others sleep, no
+/// searcher is left to expose the private tasks of an owner that does not come back.
 fn stop_search<W: Sees>(worker: &W) {
     if !worker.sleep().stop_search() {
         return;
@@ -411,10 +412,9 @@ fn stop_search<W: Sees>(worker: &W) {
     }
 }
 
-/// How long to sleep before another look, if there may be something to see by then: a worker runs
-/// something, or owners hesitate, so that one that runs something soon may put requests off; or the
-/// barrier is `unanswered`, so that nobody can expose what a worker keeps private that runs
-/// something soon.
+/// The time of a nap, if there may be something to see after it. There are three cases. A worker
+/// runs something. Or owners hesitate, so that a worker which soon runs something may put requests
+/// off. Or the barrier is `unanswered`, so that no worker can expose private tasks.
 fn nap<W: Sees>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
     // In this order: see "Requests that are put off" in `sleep/README.md`.
     let hesitate = worker.wake_policy().hesitates();

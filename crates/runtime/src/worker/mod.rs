@@ -1,4 +1,4 @@
-//! A worker: finding work, running it, waiting for what others run (as [`Waiting`] says).
+//! A worker: it finds work, runs it, and waits for work that others run (as [`Waiting`] says).
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -39,22 +39,20 @@ mod wait;
 
 use wait::{Own, Restricted};
 
-/// What this thread knows of itself as a worker.
+/// A thread's own record of itself as a worker.
 pub(crate) struct WorkerThread {
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) index: usize,
     pub(crate) watch: Arc<CachePadded<Watch>>,
     spawns: Spawns,
-    /// Where the stack's top was when this thread last forked without a token.
+    /// The stack's top when this thread last forked without a token.
     pub(crate) hint: Cell<Head>,
-    /// What this worker has spawned in FIFO order.
     pub(crate) fifo: Arc<Fifo>,
     /// Whether the pool was made to use this thread, which has a life of its own.
     pub(crate) resident: Cell<bool>,
-    /// What stands on its call stack.
+    /// The depth of its call stack.
     pub(crate) nesting_depth: NestingDepth,
-    /// Where this worker's queue had its top when the task in hand came from elsewhere: what was
-    /// pushed since is its own.
+    /// The top of this worker's queue when the task in hand began: tasks pushed since are its own.
     own_from: Cell<u64>,
     /// Whether the task in hand blocks, so that its waits take nothing.
     blocks: Cell<bool>,
@@ -65,7 +63,7 @@ pub(crate) struct WorkerThread {
     random: Random,
 }
 
-/// Something to run.
+/// Work to run.
 pub(crate) enum Work<'r> {
     /// The second half of a join, stolen from this worker.
     Fork(Stolen<'r, Machine>, usize, Activity),
@@ -105,7 +103,7 @@ impl WorkerThread {
         }
     }
 
-    /// The end of this worker, whose queue another may have.
+    /// This worker's end of its queue, for its next holder.
     pub(crate) fn into_spawns(self) -> Spawns {
         self.spawns
     }
@@ -131,7 +129,7 @@ impl WorkerThread {
         self.spawns.top()
     }
 
-    /// The spawned task of this worker that is its next: the youngest, or the oldest.
+    /// The next spawned task of this worker: the youngest, or the oldest.
     #[inline]
     pub(crate) fn pop_own(&self) -> Option<Task> {
         match self.shared.wait_policy.order {
@@ -153,8 +151,8 @@ impl WorkerThread {
         }
     }
 
-    /// Runs the spawned task of this worker that is its next, if it has one, and leaves it to the
-    /// caller to take it off its count.
+    /// Runs this worker's next spawned task, if it has one. The caller takes the task off its
+    /// count.
     #[inline(always)]
     pub(crate) fn run_next(&self) -> Option<Ended> {
         if self.shared.wait_policy.order == SpawnOrder::Fifo {
@@ -167,9 +165,9 @@ impl WorkerThread {
         })
     }
 
-    /// Runs spawned tasks of this worker's own, the youngest first, one after the other, as long as
-    /// there is nothing else to do, not even to record what it does, and `next` says so, which
-    /// takes each off its count. None if the oldest are to be first.
+    /// Runs this worker's spawned tasks, the youngest first, as long as there is nothing else to
+    /// do, not even a recording. `next` takes each off its count, and says whether to go on. Does
+    /// nothing if the oldest are to be first.
     #[inline(always)]
     pub(crate) fn run_each(&self, mut next: impl FnMut(Ended) -> bool) {
         let Watch { counters, track, .. } = &**self.watch;
@@ -192,8 +190,8 @@ impl WorkerThread {
         any
     }
 
-    /// Works until the pool has ended and nothing is left to do here: what this worker has pushed
-    /// for a scope of a thread that the pool uses, nobody else may ever take.
+    /// Works until the pool has ended and nothing is left to do here. Perhaps no other worker can
+    /// take the tasks that this one has pushed for a scope of a thread that the pool uses.
     pub(crate) fn main_loop(&self) {
         let finished = || self.shared.has_ended() && self.spawns.is_empty();
         let begins_asleep = self.shared.begins_asleep(self.index);
@@ -208,7 +206,7 @@ impl WorkerThread {
         }
     }
 
-    /// What a spare worker's thread does.
+    /// The loop of a spare worker's thread.
     pub(crate) fn spare_loop(&self) {
         let shared = &self.shared;
         let slot = self.index - shared.threads;
@@ -226,8 +224,7 @@ impl WorkerThread {
         }
     }
 
-    /// The pool was dropped on this thread: if nobody can be sure that it will ever look for work
-    /// again, it runs now what it has spawned and not started.
+    /// A borrowed thread runs its remaining tasks before it drops the pool.
     pub(crate) fn run_rest_as_resident(&self) {
         while self.resident.get() && self.run_own() {}
     }
@@ -243,7 +240,7 @@ impl WorkerThread {
         !self.spawns.is_empty() || self.token().head().depth() != 0
     }
 
-    /// Runs one piece of work from wherever there is some, for a caller that does not wait.
+    /// Runs one piece of work from anywhere, for a caller that does not wait.
     pub(crate) fn run_any(&self) -> bool {
         if self.nesting_depth.refuses_yield() {
             self.answer_calls();
@@ -261,7 +258,7 @@ impl WorkerThread {
         any
     }
 
-    /// Runs what this worker is called to, if it is: a point at which it can be interrupted.
+    /// Answers a call, if there is one: a point at which this worker can be interrupted.
     #[inline(always)]
     pub(crate) fn answer_calls(&self) {
         if !self.slot().calls.is_empty() {
@@ -278,12 +275,11 @@ impl WorkerThread {
     }
 
     /// Waits until the second half of a join is `done`. `thief` is the worker that runs it, once
-    /// that worker has said so. Works meanwhile, as [`Waiting`] says: a random wait takes forks
-    /// of the thief, then of the workers that the thief waits for, and then
-    /// what [`wait_for_any`] takes. The thread that makes `done` true
-    /// must call [`Sleep::wake`](crate::sleep::Sleep::wake).
+    /// that is known. It works meanwhile, as [`Waiting`] says: a random wait takes forks of the
+    /// thief, then of the workers that the thief waits for, and then what [`wait_for_any`] takes.
+    /// The thread that makes `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
-    /// `token` is this worker's token for what it runs.
+    /// `token` is this worker's token for the tasks that it runs.
     ///
     /// [`wait_for_any`]: WorkerThread::wait_for_any
     pub(crate) fn wait<'w>(
@@ -312,14 +308,14 @@ impl WorkerThread {
         self.work_until(done, thief, token, Restricted::wait(self.own_of_a_guest()));
     }
 
-    /// Takes work from wherever there is some until `done`: urgent tasks from outside, this
-    /// worker's own ones, its mail, everybody's tasks in its victim order, and the others from
-    /// outside. With no work, it looks a while, then sleeps; the thread that makes `done` true
-    /// must call [`Sleep::wake`](crate::sleep::Sleep::wake).
+    /// Takes work from anywhere until `done`: urgent tasks from outside, this worker's own ones,
+    /// its mail, tasks of others in its victim order, and the other tasks from outside. Without
+    /// work, it looks a while, then sleeps. The thread that makes `done` true must call
+    /// [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
-    /// A guest takes its own tasks alone: other tasks may have to run on the pool's own threads.
-    /// `begin` begins what this wait needs, if that has not begun and may begin here. It is
-    /// called where the wait takes no more than it needs.
+    /// A guest takes only its own tasks: other tasks may have to run on the pool's own threads.
+    /// `begin` begins the awaited task, if that has not begun and may begin here. It is called if
+    /// the wait takes no more than it needs.
     pub(crate) fn wait_for_any(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if self.nesting_depth.is_deep() {
             return self.wait_deep(done);
@@ -339,9 +335,9 @@ impl WorkerThread {
         self.work_until(done, &|| None, || self.token(), Unrestricted::wait());
     }
 
-    /// Works until `done`, or until `search` has slept for as long as it was to. `thief` runs what
-    /// this worker waits for, once it has said so, and `token` is this worker's token for what
-    /// it runs.
+    /// Works until `done`, or until `search` has slept for its whole time. `thief` returns the
+    /// worker that runs what this one waits for, once that is known. `token` is this worker's token
+    /// for the tasks that it runs.
     fn work_until<'w>(
         &self,
         done: &dyn Fn() -> bool,
@@ -357,7 +353,7 @@ impl WorkerThread {
         }
     }
 
-    /// With nothing under way, runs some more of a burst of tasks from outside: see `inbox`.
+    /// With nothing under way, runs some more tasks of a burst from outside: see `inbox`.
     #[inline]
     fn run_of_burst(&self) {
         let goes_on = |_: &u32| !self.has_own_tasks() && !self.is_called();
@@ -367,7 +363,7 @@ impl WorkerThread {
         }
     }
 
-    /// Whether something has come that goes before other tasks from outside.
+    /// Whether work has come that precedes other tasks from outside.
     fn is_called(&self) -> bool {
         self.slot().has_mail() || self.shared.has_urgent()
     }
@@ -389,9 +385,8 @@ impl WorkerThread {
     }
 }
 
-/// Runs any task, of any kind, that has been counted, and is recorded while `running` lives. `call`
-/// is the one call of its code, through a pointer to a function that does not unwind: see
-/// `task::panic`.
+/// Runs any task that has been counted, and is recorded while `running` lives. `call` is the one
+/// call of its code, through a pointer to a function that does not unwind: see `task::panic`.
 #[inline(always)]
 fn execute<G, R>(running: G, call: impl FnOnce() -> R) -> R {
     let result = call();

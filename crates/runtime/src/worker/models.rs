@@ -9,12 +9,11 @@
 //! nothing. What it finds are wake-ups that nobody sends, work that nobody looks for, and ends that
 //! nobody sees: each shows as a deadlock, or as a program that goes on for ever.
 //!
-//! The model's own are the queues' owner, the inbox, what a guest does when it leaves
-//! (`PoolShared::relieve`) and how a guest waits: it sleeps, and takes nothing. A fault is put in
-//! from there: a call that is not made, a look that sees nothing. An idle worker looks twice before
-//! it sleeps, because the clock of the model says that it has looked for long enough; and nobody
-//! naps unless a program is about naps, since a nap ends by itself what a lost call would have made
-//! a deadlock.
+//! The model has its own owners of queues, inbox, guests that leave (`PoolShared::relieve`) and
+//! waits of guests: a waiting guest sleeps, and takes nothing. Faults are put in there: a call that
+//! is not made, a look that sees nothing. An idle worker looks twice before it sleeps, because the
+//! model's clock says that it has looked for long enough. No worker naps unless a program is about
+//! naps, because the end of a nap would hide a deadlock by a lost call.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -78,8 +77,8 @@ impl Parking for ShuttledParking {
 /// A clock by which every moment is long after the last one.
 struct Ticks;
 
-/// What it says, in milliseconds: more than an idle worker looks before it sleeps, and more than a
-/// steal costs.
+/// The model's time, in milliseconds: a tick is more than an idle worker looks before it sleeps,
+/// and more than a steal costs.
 #[derive(Clone, Copy)]
 struct Tick(u32);
 
@@ -102,7 +101,7 @@ impl Clock for Ticks {
     }
 }
 
-/// Another thread runs.
+/// A yield lets another thread run.
 #[derive(Default)]
 struct Yields;
 
@@ -119,29 +118,29 @@ impl GivesWay for Yields {
     fn looked(&mut self, _found: bool) {}
 }
 
-/// What a model may leave out.
+/// A step that a model leaves out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Left {
     Nothing,
-    /// Who injects a task wakes nobody.
+    /// The thread that injects a task wakes no worker.
     CallForTheInjected,
     /// A thief that has finished a half does not wake its victim.
     CallForTheVictim,
     /// A worker sleeps without looking again.
     SecondLook,
-    /// An owner that has shared tasks wakes nobody.
+    /// An owner that has shared tasks wakes no worker.
     CallForTheShared,
     /// A guest leaves without looking.
     LookOfTheGuest,
-    /// A guest that leaves does not look at what owners keep private.
+    /// A guest that leaves does not look at private tasks.
     LookAtPrivateTasks,
-    /// An owner puts each request off while nobody searches, for which sleepers nap.
+    /// An owner puts each request off while no worker searches; sleepers nap.
     Answers,
     /// The same, and sleepers do not nap.
     AnswersAndNaps,
 }
 
-/// What a worker's stack belongs to.
+/// The callbacks of a worker's stack.
 struct DequeEvents {
     wakes: Wakes<Shuttled, ShuttledParking, Ticks>,
     sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
@@ -156,7 +155,7 @@ impl Context for DequeEvents {
     }
 
     fn should_share(&self, private: u32) -> bool {
-        // The policy hesitates for as long as there is a sleeper that naps.
+        // The policy hesitates as long as a sleeper naps.
         let hesitates = matches!(self.left, Left::Answers | Left::AnswersAndNaps);
         if hesitates { self.sleep.is_anybody_searching() } else { self.wakes.should_share(private) }
     }
@@ -164,10 +163,10 @@ impl Context for DequeEvents {
 
 type Top = Head<Shuttled, DequeEvents>;
 
-/// So many steps of a half last longer than its victim looks before it sleeps.
+/// A half of this number of steps lasts longer than its victim looks before it sleeps.
 const LONGER_THAN_A_SEARCH: u32 = 4 * SPIN_LOOKS + 2 * EAGER_LOOKS * PAUSES_BETWEEN_LOOKS;
 
-/// What a task or a half is.
+/// A task or a half.
 #[derive(Clone, Copy)]
 enum What {
     /// Two of these, one level lower; at level zero, a leaf.
@@ -189,7 +188,7 @@ fn descriptor() -> *mut () {
     (&raw const DESCRIPTOR).cast_mut().cast()
 }
 
-/// A pool: its workers' stacks, an inbox, and who sleeps.
+/// A pool: its workers' stacks, an inbox, and the sleepers.
 struct Pool {
     sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
     policy: Arc<WakePolicy<Shuttled, Ticks>>,
@@ -198,12 +197,12 @@ struct Pool {
     injected: AtomicU64,
     closing: AtomicU64,
     begun: AtomicU64,
-    /// 1 for each worker as which somebody acts just now.
+    /// 1 for each worker as which a thread acts just now.
     acting: Vec<AtomicU64>,
-    /// What the injected tasks came to; and who waits for it.
+    /// The results of the injected tasks, and the thread that waits for them.
     results: Mutex<Vec<u64>>,
     more: Condvar,
-    /// How many of the stacks are workers'; the others are places of guests.
+    /// The number of stacks that are workers'; the others are places of guests.
     workers: usize,
     left: Left,
 }
@@ -243,7 +242,7 @@ impl Pool {
         }
     }
 
-    /// Waits for so many results, and takes them.
+    /// Waits for `count` results, and takes them.
     fn results(&self, count: usize) -> Vec<u64> {
         let mut results = self.results.lock().unwrap();
         while results.len() < count {
@@ -261,7 +260,7 @@ impl Pool {
         Some(task)
     }
 
-    /// Whether there is something that anybody takes.
+    /// Whether there is visible work.
     fn visible(&self) -> bool {
         self.injected.load(Ordering::Relaxed) != 0
             || self.forks.iter().any(|forks| forks.shared() != 0)
@@ -274,7 +273,7 @@ impl Pool {
         }
     }
 
-    /// Somebody begins to act as this worker.
+    /// A thread begins to act as this worker.
     fn begin(&self, me: usize) {
         assert_eq!(self.acting[me].swap(1, Ordering::Relaxed), 0, "two are one worker");
     }
@@ -313,7 +312,7 @@ impl Pool {
     }
 }
 
-/// Somebody who acts as one of the workers, or as a guest.
+/// A thread that acts as one of the workers, or as a guest.
 struct Worker<'p> {
     pool: &'p Pool,
     me: usize,
@@ -321,7 +320,6 @@ struct Worker<'p> {
     spin_time: SpinTime<Ticks>,
 }
 
-/// What a search finds.
 enum Work<'p> {
     Injected(What),
     Fork(Stolen<'p, Shuttled>, usize),
@@ -442,7 +440,7 @@ impl<'p> Worker<'p> {
         slot.status().store(Status::DONE, Ordering::Release);
     }
 
-    /// A guest's wait, in which it takes nothing.
+    /// A guest's wait, which takes nothing.
     fn doze_until(&self, done: &dyn Fn() -> bool) {
         let (sleep, place) = (&self.pool.sleep, self.me - self.pool.workers);
         while !done() {
@@ -483,9 +481,9 @@ impl Searcher for Worker<'_> {
         self.pool.others(self.me)
     }
 
-    /// Nobody else acts as this worker while it sleeps. Others run before it does: a worker that
-    /// sees work which another is about to take would look again for ever, by priorities that do
-    /// not change.
+    /// No other thread acts as this worker while it sleeps. Others run before it sleeps: with fixed
+    /// priorities, a worker that sees work which another is about to take would look again for
+    /// ever.
     fn sleeps(&self) -> impl Sized {
         struct Acts<'p>(&'p Pool, usize);
         impl Drop for Acts<'_> {
@@ -519,7 +517,7 @@ impl<'p> Takes for Worker<'p> {
 }
 
 impl Worker<'_> {
-    /// Whether its looks see what is there.
+    /// Whether its looks see the work that is there.
     fn sees(&self) -> bool {
         self.pool.left != Left::SecondLook
     }

@@ -1,10 +1,10 @@
-//! One thread waits, another says when.
+//! A signal: one thread waits for it, another sets it.
 //!
-//! A thread that is not a worker looks for [`SIGNAL_SPIN`], which is about the cost of blocking and
-//! of being woken on another processor, and then blocks. A call that ends sooner costs no system
-//! call, and one that ends later is delayed by no more than it takes anyway: ski rental, as in
+//! A thread that is not a worker looks for [`SIGNAL_SPIN`], about the cost of blocking and of being
+//! woken on another processor, and then blocks. A call that ends sooner costs no system call. A
+//! longer call is delayed by no more than blocking takes anyway: ski rental, as in
 //! `sleep/wake_policy.rs`. The thread yields between its looks, since the worker that it waits for
-//! may have been put on the same processor. Where other programs want that processor, a yield lasts
+//! may have been put on the same processor. If other programs want that processor, a yield lasts
 //! for milliseconds; then the thread blocks at once, for a while (`give_way`).
 
 use std::hint::spin_loop;
@@ -21,8 +21,8 @@ use crate::worker::current::WorkerThread;
 use crate::worker::give_way::GiveWay;
 use crate::worker::idle::GivesWay;
 
-/// Set once, by any thread; waited for by the one thread that made it, which, if it is a worker,
-/// works meanwhile.
+/// Set once, by any thread. The thread that made it waits for it; if it is a worker, it works
+/// meanwhile.
 #[derive(Clone)]
 pub(crate) struct Signal(Arc<Inner>);
 
@@ -49,11 +49,11 @@ impl Signal {
         Signal(Arc::new(Inner { set: Word::new(0), process_guard: ProcessGuard::here(), owner }))
     }
 
-    /// Says that what is waited for has happened.
+    /// Sets the signal: the awaited event has happened.
     pub(crate) fn set(&self) {
         // Release: publishes what has happened. For a worker it is line P1 of sleep/README.md.
         self.0.set.store(1, Ordering::Release);
-        // In a child process nobody waits.
+        // In a child process no thread waits.
         if self.0.process_guard.is_elsewhere() {
             return;
         }
@@ -87,7 +87,7 @@ impl Signal {
         self.wait_by(local, |local, done| local.wait_for_call(done, &|| begin(local)));
     }
 
-    /// [`wait`](Signal::wait); a worker takes nothing but calls meanwhile, as an
+    /// [`wait`](Signal::wait); a worker takes only calls meanwhile, which an
     /// [`interrupt`](crate::interrupt()) makes.
     pub(crate) fn wait_still(&self, local: Option<&WorkerThread>) {
         self.wait_by(local, WorkerThread::wait_still);
@@ -98,7 +98,7 @@ impl Signal {
         local: Option<&WorkerThread>,
         by: impl FnOnce(&WorkerThread, &dyn Fn() -> bool),
     ) {
-        // In a child process nobody comes.
+        // In a child process no thread sets it.
         self.0.process_guard.check();
         match (&self.0.owner, local) {
             (Owner::Thread(_), _) => {

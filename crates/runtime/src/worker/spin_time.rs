@@ -1,19 +1,19 @@
 //! How long an idle worker looks for work before it sleeps, and whether its last wake was worth it.
 //!
-//! It looks for [`SPIN_BASE`], about as long as a wake takes: more would cost more than to sleep
-//! and be woken, if work comes at a moment that nobody knows. Work that comes at intervals is
-//! another matter. A worker that was idle for a time before it last found something expects to be
-//! as long idle again. If that is more than [`LONGEST_SPIN_INTERVAL`], it looks for [`RARE_SPIN`]
-//! alone: work that comes that rarely would not be found by looking. If it is less, it looks on
-//! until a quarter more than the expected time is over.
+//! It looks for [`SPIN_BASE`], about as long as a wake takes. If work comes at unpredictable
+//! moments, a longer look would cost more than to sleep and be woken. Work that comes at intervals
+//! is another matter. A worker that was idle for a time before it last found something expects to
+//! be idle as long again. If that is more than [`LONGEST_SPIN_INTERVAL`], it looks for
+//! [`RARE_SPIN`] alone: looking would not find work that comes that rarely. If it is less, it looks
+//! on until a quarter more than the expected time is over.
 //!
-//! That takes processor time which others may want. So what goes beyond [`SPIN_BASE`] is paid out
-//! of a budget. Work that was stolen, or that came from outside, adds a [`SPIN_SHARE`]th of the
-//! time that it takes, up to [`LARGEST_SPIN_BUDGET`]. In the long run a worker looks for work,
-//! beyond the base, for at most a tenth of the time for which it works, and not at all in a pool
-//! that does nothing. A larger part makes small regions that come at intervals faster: with four
-//! times the work instead of a tenth a loop of .25 ms every millisecond took .57 of rayon's time,
-//! and 2.5 times its processor time.
+//! That takes processor time which others may want. So time beyond [`SPIN_BASE`] is paid out of a
+//! budget. Work that was stolen, or that came from outside, adds a [`SPIN_SHARE`]th of its own
+//! time, up to [`LARGEST_SPIN_BUDGET`]. In the long run a worker looks for work, beyond the base,
+//! for at most a tenth of the time for which it works, and not at all in a pool that does nothing.
+//! A larger part makes small regions that come at intervals faster: with four times the work
+//! instead of a tenth a loop of .25 ms every millisecond took .57 of rayon's time, and 2.5 times
+//! its processor time.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -21,18 +21,19 @@ use std::time::Duration;
 use crate::pace::{LARGEST_SPIN_BUDGET, LONGEST_SPIN_INTERVAL, RARE_SPIN, SPIN_BASE, SPIN_SHARE};
 use crate::sleep::clock::Clock;
 
-/// What a worker with nothing under way knows of its last pieces of work.
+/// A worker's record of its last pieces of work.
 pub struct SpinTime<C: Clock> {
-    /// Since when it is idle.
+    /// The begin of its idle time.
     idle: Cell<Option<C::Instant>>,
     /// Whether it has slept since.
     slept: Cell<bool>,
-    /// How long it was idle before it last found something.
+    /// The idle time before it last found something.
     interval: Cell<Duration>,
     budget: Cell<Duration>,
-    /// When it began the work that came from outside, if it has not been idle since.
+    /// The begin of its work from outside, if it has not been idle since.
     given: Cell<Option<C::Instant>>,
-    /// How long it has worked since an owner woke it, if it has been idle only for a moment since.
+    /// The time that it has worked since an owner woke it, if it has been idle only for a moment
+    /// since.
     woken: Cell<Option<Duration>>,
 }
 
@@ -43,7 +44,7 @@ impl<C: Clock> Default for SpinTime<C> {
 }
 
 impl<C: Clock> SpinTime<C> {
-    /// Of a worker that has found nothing yet.
+    /// For a worker that has found nothing yet.
     pub fn new() -> SpinTime<C> {
         SpinTime {
             idle: Cell::new(None),
@@ -55,7 +56,7 @@ impl<C: Clock> SpinTime<C> {
         }
     }
 
-    /// The work of a steal has lasted for so long.
+    /// A steal's work has lasted for `time`.
     pub(crate) fn worked(&self, time: Duration) {
         self.earn(time);
         self.woken.set(self.woken.get().map(|worked| worked + time));
@@ -83,7 +84,7 @@ impl<C: Clock> SpinTime<C> {
         idle < self.until()
     }
 
-    /// How long it looks, from the moment at which it became idle.
+    /// The time for which it looks, from the begin of its idle time.
     fn until(&self) -> Duration {
         let interval = self.interval.get();
         if interval > LONGEST_SPIN_INTERVAL {
@@ -93,7 +94,7 @@ impl<C: Clock> SpinTime<C> {
         if expected <= SPIN_BASE + self.budget.get() { expected.max(SPIN_BASE) } else { SPIN_BASE }
     }
 
-    /// It sleeps now. Returns how long it has worked since an owner woke it, if one did.
+    /// It goes to sleep. Returns how long it has worked since an owner woke it, if one did.
     pub(crate) fn sleeps(&self) -> Option<Duration> {
         if !self.slept.replace(true) {
             self.pay(self.until());
@@ -106,7 +107,7 @@ impl<C: Clock> SpinTime<C> {
         self.woken.set(Some(Duration::ZERO));
     }
 
-    /// It has found something, which came from another worker's deque, or not.
+    /// It has found something, `stolen` from another worker's deque or not.
     pub(crate) fn stop(&self, stolen: bool) {
         if let Some(since) = self.idle.take() {
             let now = C::now();
@@ -125,7 +126,7 @@ impl<C: Clock> SpinTime<C> {
         self.interval.set(idle);
     }
 
-    /// Work that was stolen, or came from outside, has lasted for so long.
+    /// Stolen work, or work from outside, has lasted for `time`.
     fn earn(&self, time: Duration) {
         self.budget.set(
             (self.budget.get() + time.min(LARGEST_SPIN_BUDGET) / SPIN_SHARE)
@@ -133,7 +134,7 @@ impl<C: Clock> SpinTime<C> {
         );
     }
 
-    /// It has looked for so long.
+    /// It has looked for `looked`.
     fn pay(&self, looked: Duration) {
         self.budget.set(self.budget.get().saturating_sub(looked.saturating_sub(SPIN_BASE)));
     }

@@ -1,22 +1,21 @@
-//! When a thief backs off: where its steals bring less than they cost.
+//! A thief's back-off while its steals bring less than they cost.
 //!
 //! A program that is called again and again for a microsecond of work each time keeps its thieves
-//! awake and feeds them tasks that are not worth stealing: each costs the owner a look at its
-//! request, the changes of the split and a wait for the thief, several times the task itself. So a
-//! worker with nothing under way measures how long the work of each steal lasts: from the steal to
-//! the moment at which there is nothing left of it. It keeps a credit, to which each steal adds
-//! that time and from which it subtracts [`STEAL_COST`], once for the steal and once more for each
-//! time that it waited for a part that another had stolen from it: such work lasts longer because
+//! awake and feeds them tasks that are not worth stealing. Each steal costs the owner a look at its
+//! request, the changes of the split and a wait for the thief: several times the task itself. So a
+//! worker with nothing under way measures how long the work of each steal lasts. It keeps a credit:
+//! each steal adds that time and subtracts [`STEAL_COST`]. It subtracts [`STEAL_COST`] once more
+//! for each wait for a part that another worker had stolen from it: such work lasts longer because
 //! it goes to and fro. When the credit runs out, the worker rests: it sleeps without leaving a
-//! request, for a bounded time, longer each time that nothing worth its cost has come in between,
-//! and then tries again, less often each time.
+//! request, for a bounded time. The time grows with each rest, and starts anew after a steal that
+//! was worth its cost. The credit for the next try shrinks likewise.
 //!
-//! The credit remembers the last large steal for a few hundred small ones, since some programs hide
-//! large tasks among many small ones: in a binomial tree (UTS T3L) nineteen of twenty steals bring
-//! less than they cost.
+//! The credit remembers the last large steal for a few hundred small ones, because some programs
+//! hide large tasks among many small ones. In a binomial tree (UTS T3L) nineteen of twenty steals
+//! bring less than they cost.
 //!
-//! While it rests it can be called by what comes from outside and for what only it may do; only
-//! owners are left alone. See `sleep/README.md`.
+//! While it rests it can be called for work from outside and for work that only it may do; only
+//! owners do not call it. See `sleep/README.md`.
 
 use std::cell::Cell;
 use std::time::Duration;
@@ -26,11 +25,11 @@ use crate::pace::{
 };
 use crate::sleep::clock::Clock;
 
-/// What a worker's last steals have brought.
+/// A worker's record of its last steals.
 pub struct StealBackoff<C: Clock> {
-    /// When the work of the last steal began, if it is under way.
+    /// The begin of the last steal's work, if it is under way.
     begun: Cell<Option<C::Instant>>,
-    /// How often it has waited since for a part of it.
+    /// The number of waits since for a part of it.
     waits: Cell<u32>,
     credit: Cell<Duration>,
     /// Rests in a row without a steal between them that was worth its cost.

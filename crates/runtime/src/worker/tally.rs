@@ -1,23 +1,23 @@
 //! The count of a scope's unfinished tasks, biased to the scope's own worker.
 //!
-//! Most tasks of a scope are spawned and run by the worker that opened it. That worker counts in a
-//! plain cell; the others in an atomic word. Both are signed: a task spawned here and run there
-//! adds one here and takes one there. The scope is finished when the sum is zero. Which worker
-//! counts in the cell, its *keeper*, is said by the address of its [`WorkerThread`]: so one
-//! comparison finds out, at each spawn and each end.
+//! The worker that opened a scope spawns and runs most of its tasks. It counts in a plain cell; the
+//! others count in an atomic word. Both are signed: a task spawned here and run there adds one here
+//! and subtracts one there. The scope is finished when the sum is zero. The address of a
+//! [`WorkerThread`] names the *keeper*, the worker that counts in the cell, so each spawn and each
+//! end takes one comparison.
 //!
-//! The opening worker alone can judge that, since it alone can read both. Before it sleeps, it
-//! moves its own count over to the word and from then on counts there as well; then a worker that
-//! brings the word to zero has ended the last task, and wakes the opening worker. Before that, a
-//! word at zero means nothing, and the wake-up does no harm.
+//! Only the opening worker can read both, and so decide. Before it sleeps, it moves its own count
+//! to the word and from then on counts there as well. Then a worker that brings the word to zero
+//! has ended the last task, and wakes the opening worker. Before that, a word at zero means
+//! nothing, and the wake-up does no harm.
 //!
-//! A task does not subtract itself from a count: it returns where it is counted, and the worker
+//! A task does not subtract itself from a count. It returns where it is counted, and the worker
 //! that has run it subtracts it there ([`WorkerThread::count_down`]). So the opening worker, which
-//! waits for its scope and runs one task of it after the other, counts their ends in a register.
+//! waits for its scope and runs its tasks one after the other, counts their ends in a register.
 //!
 //! A scope whose body runs outside of its pool, [in place](crate::in_place_scope), has no opening
-//! worker: everybody counts in the word, which starts at one for the body itself. The task, or the
-//! body, that brings the word to zero is the last, and says so to the thread that waits.
+//! worker: all count in the word, which starts at one for the body itself. The task, or the body,
+//! that brings the word to zero is the last, and signals the waiting thread.
 
 use std::any::Any;
 use std::cell::Cell;
@@ -37,16 +37,16 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 type SharedWord = <Machine as Memory>::Word;
 type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 
-/// How many tasks of a scope its opening worker runs, one after the other, between two looks at
-/// what the others count. It looks after each task of its queue that was none of that scope's, so
-/// it runs at most one of these after the scope's last task has ended elsewhere.
+/// How many tasks the opening worker runs, one after the other, between two looks at the others'
+/// count. It looks after each task of its queue that is not the scope's, so it runs at most one of
+/// these after the scope's last task has ended elsewhere.
 ///
-/// A look takes the word's cache line from the workers that count in it, who then wait for it in
+/// A look takes the word's cache line from the workers that count in it, which then wait for it in
 /// turn. With a look every 32 tasks, a scope of 10,000 empty ones took 5.5 ns a task on two
 /// workers, with one every 256 or 1,024 it took 3.3.
 const BLIND: i64 = 256;
 
-/// What all scopes have.
+/// The part that all scopes have.
 pub(crate) struct Base<'scope> {
     pub(crate) tally: Tally,
     panic: Mutex<Option<Box<dyn Any + Send>>>,
@@ -54,7 +54,7 @@ pub(crate) struct Base<'scope> {
     life: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
 
-/// Where a scope's tasks are counted, and who waits for them.
+/// The count of a scope's tasks, and the worker or thread that waits for them.
 pub(crate) struct Tally {
     pending: Pending,
     shared: Arc<PoolShared>,
@@ -68,19 +68,18 @@ enum Opener {
     Outside(Signal),
 }
 
-/// Where a scope's task goes. What does not come from a worker of the scope's pool, and is not for
-/// one worker, goes to the pool.
+/// The queue for a scope's task. A task for no particular worker that a worker of the scope's pool
+/// did not spawn goes to the pool.
 #[derive(Clone, Copy)]
 pub(crate) enum Destination<'s> {
     /// Into the worker's own queue.
     Own,
-    /// There, behind what the worker has spawned before: a queue for each worker.
+    /// The same, after the worker's earlier tasks: a queue for each worker.
     InOrder(&'s [Arc<Fifo>]),
-    /// To the worker of this index, which the pool has.
+    /// To the worker of this index in the pool.
     To(usize, &'s OpenPool),
 }
 
-/// A scope in any of its forms.
 pub(crate) trait ScopeKind<'scope>: Sync {
     fn base(&self) -> &Base<'scope>;
 }
@@ -98,7 +97,7 @@ impl Base<'_> {
         if first.is_none() {
             *first = Some(payload);
         } else {
-            // Not under the lock: its destructor is the user's.
+            // After the lock is released: its destructor is the user's.
             drop(first);
             dispose(payload);
         }
@@ -124,8 +123,8 @@ impl Tally {
         }
     }
 
-    /// For a scope that this thread opens in a pool that it is no worker of; it may be one of
-    /// another.
+    /// For a scope that this thread opens in another pool; the thread may be a worker of a third
+    /// one.
     pub(crate) fn outside(shared: &Arc<PoolShared>, local: Option<&WorkerThread>) -> Tally {
         Tally {
             pending: Pending::with_body(),
@@ -152,8 +151,8 @@ impl Tally {
     {
         let address = Address::new(scope);
         let run = move || {
-            // Not a reference for long: it would have to be valid until this closure returns, and
-            // the scope may be gone as soon as the task is taken off its count.
+            // Not a reference: it would have to be valid until this closure returns, and the scope
+            // may be gone as soon as the task is taken off its count.
             let scope: *const S = address.get();
             // SAFETY: the scope stays where it is until `ended`.
             if let Err(payload) = catch(|| closure(unsafe { &*scope })) {
@@ -162,7 +161,7 @@ impl Tally {
             }
             // SAFETY: the scope stays where it is until `ended`.
             let tally = &raw const unsafe { &*scope }.base().tally;
-            // The task was counted there, and uses the scope no more.
+            // The task was counted there, and does not use the scope any more.
             Ended { counted_in: tally.cast() }
         };
         // SAFETY: what the closure borrows outlives 'scope, and the scope does not end before its
@@ -178,7 +177,7 @@ impl Tally {
         });
     }
 
-    /// Counts a task, and sends it to its destination, wherever that begins and leads.
+    /// Counts a task, and sends it to its destination.
     #[inline(never)]
     fn send<F>(&self, local: Option<&WorkerThread>, task: Fresh<F>, destination: Destination<'_>)
     where
@@ -206,7 +205,7 @@ impl Tally {
         }
     }
 
-    /// A task has ended, and `local` has run it, a worker of the scope's pool. If that is not the
+    /// A task that `local`, a worker of the scope's pool, has run has ended. If `local` is not the
     /// opening worker, the scope may be gone when this returns.
     ///
     /// # Safety
@@ -222,13 +221,13 @@ impl Tally {
         }
     }
 
-    /// One task more, until the value is dropped, by any thread.
+    /// Counts one more task, by any thread, until the value is dropped.
     pub(crate) fn hold(&self) -> Held {
         self.pending.add(None);
         Held { tally: Address::new(self), shared: Arc::clone(&self.shared) }
     }
 
-    /// [`ended`](Tally::ended), where the task is counted in the word. `shared` is that of the
+    /// [`ended`](Tally::ended) of a task that is counted in the word. `shared` is that of the
     /// scope's pool.
     ///
     /// # Safety
@@ -242,9 +241,8 @@ impl Tally {
             Opener::Own(index) => Opener::Own(*index),
             Opener::Outside(signal) => Opener::Outside(signal.clone()),
         };
-        // A reference to nothing but an atomic word, not to what is between the lines: it may
-        // dangle while `remove` returns.
-        // SAFETY: the task is still counted, so the scope still stands.
+        // A reference to the atomic word alone, not to its neighbours: it may dangle while `remove`
+        // returns. SAFETY: the task is still counted, so the scope still stands.
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
             match opener {
@@ -255,10 +253,10 @@ impl Tally {
         }
     }
 
-    /// Works until all tasks have ended: what [`wait`](Tally::wait) is on the scope's own worker.
+    /// [`wait`](Tally::wait) on the opening worker.
     fn wait_as_owner(&self, local: &WorkerThread) {
         if local.nesting_depth.is_deep() || local.shared.has_awaitable() {
-            // It begins nothing that was there before the scope.
+            // It begins no task that was there before the scope.
             local.run_above(self.pending.below);
         } else {
             self.run_own(local);
@@ -273,8 +271,8 @@ impl Tally {
         }
     }
 
-    /// Runs tasks of the opening worker's own queue until all of the scope have ended, or none is
-    /// left there, or an interrupt calls.
+    /// Runs tasks of the opening worker's own queue until all of the scope have ended, or the queue
+    /// is empty, or an interrupt calls.
     #[inline(always)]
     fn run_own(&self, local: &WorkerThread) {
         let calls = &local.slot().calls;
@@ -284,14 +282,13 @@ impl Tally {
             if unfinished == 0 {
                 return;
             }
-            // Others write their count all the time, if what they run is short; so it is not looked
-            // at after each task. Nor is this worker's, which would be a store and a
+            // Others write their count all the time, if their tasks are short; so it is not read
+            // after each task. Nor is this worker's own count written, which would be a store and a
             // load for the next task to wait for.
             let most = unfinished.min(BLIND);
             let mut ended = 0;
             let mut other = None;
-            // Before the look, so that a call which comes after it is seen by the number of calls
-            // alone.
+            // Read before the look, so that a later call changes the number of calls.
             let called = calls.puts();
             if !calls.is_empty() {
                 // The other loop answers them.
@@ -334,7 +331,7 @@ impl Tally {
 }
 
 impl WorkerThread {
-    /// Takes a task that this worker has run off the count that it is in, if it is in one.
+    /// Takes a task that this worker has run off its count, if it has one.
     #[inline(always)]
     pub(crate) fn count_down(&self, ended: Ended) {
         let tally: *const Tally = ended.counted_in.cast();
@@ -372,21 +369,21 @@ impl Drop for Held {
 struct Line<T>(T);
 
 struct Pending {
-    /// Used by the thread that acts as the opening worker, and by no other. On a line of its own,
-    /// since that one writes it all the time, and the others read what stands beside it.
+    /// Used only by the thread that acts as the opening worker. On a line of its own, because that
+    /// thread writes it all the time, and others read the fields beside it.
     own: Line<Cell<i64>>,
     /// The opening worker, while it counts in `own`; or null.
     keeper: SharedPointer<WorkerThread>,
-    /// Where the top of the opening worker's queue was before the first task.
+    /// The top of the opening worker's queue before the first task.
     below: u64,
     /// On a line of its own: thieves of small tasks write it all the time.
     away: Line<SharedWord>,
 }
 
-// SAFETY: `own` is only used by the thread that has a `WorkerThread` that is the keeper, and in
-// `unfinished` by the thread of the opening worker: a `WorkerThread` is used by one thread at a
-// time, that of its worker or its guest, and the opening worker's stays where it is, in the hands
-// of the thread that opened the scope, until the scope has ended. The other two are atomic.
+// SAFETY: `own` is only used by the thread whose `WorkerThread` is the keeper, and in `unfinished`
+// by the thread of the opening worker. One thread at a time uses a `WorkerThread`, that of its
+// worker or its guest. The opening worker's stays in place with the thread that opened the scope
+// until the scope has ended. The other two are atomic.
 unsafe impl Sync for Pending {}
 
 impl Pending {
@@ -397,7 +394,7 @@ impl Pending {
         Pending { own: Line(Cell::new(0)), keeper, below: opener.top(), away }
     }
 
-    /// For a scope without an opening worker, whose body is counted too.
+    /// For a scope without an opening worker, which counts its body, too.
     fn with_body() -> Self {
         let keeper = SharedPointer::new(ptr::null_mut());
         let away = Line(Word::new(1));
@@ -407,12 +404,12 @@ impl Pending {
     /// Whether this worker counts in `own`.
     #[inline(always)]
     fn is_kept_by(&self, local: &WorkerThread) -> bool {
-        // Relaxed: the word changes once, on the keeper's own thread; to all others it never says
-        // their name.
+        // Relaxed: the word changes once, on the keeper's own thread; to any other thread it never
+        // names that thread's worker.
         ptr::eq(self.keeper.load(Ordering::Relaxed), ptr::from_ref(local))
     }
 
-    /// One task more, if this worker is the keeper.
+    /// Counts one more task, if this worker is the keeper.
     #[inline(always)]
     fn add_own(&self, local: &WorkerThread) -> bool {
         let counts_here = self.is_kept_by(local);
@@ -422,7 +419,7 @@ impl Pending {
         counts_here
     }
 
-    /// One task less, if this worker is the keeper.
+    /// Counts one task less, if this worker is the keeper.
     #[inline(always)]
     fn remove_own(&self, local: &WorkerThread) -> bool {
         let counts_here = self.is_kept_by(local);
@@ -433,7 +430,7 @@ impl Pending {
         counts_here
     }
 
-    /// So many tasks less.
+    /// Counts `tasks` tasks less.
     ///
     /// # Safety
     ///
@@ -443,7 +440,7 @@ impl Pending {
         self.own.0.set(self.own.0.get().wrapping_sub(tasks));
     }
 
-    /// One task more.
+    /// Counts one more task.
     fn add(&self, local: Option<&WorkerThread>) {
         if !local.is_some_and(|local| self.add_own(local)) {
             // Relaxed: the task that adds is itself still counted, so the sum is not near zero.
@@ -451,22 +448,22 @@ impl Pending {
         }
     }
 
-    /// One task less, in the word `away`. Returns whether the opening worker may be waiting for
-    /// just this one. The scope, and the word with it, may be gone when this returns.
+    /// Counts one task less, in the word `away`. Returns whether the opening worker may be waiting
+    /// for just this task. The scope, and the word with it, may be gone when this returns.
     fn remove<W: Word>(away: &W) -> bool {
-        // AcqRel: releases what the task did to `unfinished_away`, through those that come after it
-        // too, and to a body whose end is the last.
+        // AcqRel: releases what the task did to `unfinished_away`, through later subtractions too,
+        // and to a body whose end is the last.
         away.fetch_sub(1, Ordering::AcqRel) == 1
     }
 
-    /// The word `away`: how many tasks are left that are counted there.
+    /// The word `away`: the number of unfinished tasks counted there.
     #[inline(always)]
     fn unfinished_away<W: Word>(away: &W) -> i64 {
         // Acquire: sees what the tasks did; pairs with `remove`.
         away.load(Ordering::Acquire) as i64
     }
 
-    /// How many tasks are left.
+    /// The number of unfinished tasks.
     ///
     /// # Safety
     ///
@@ -476,12 +473,12 @@ impl Pending {
         self.own.0.get().wrapping_add(Self::unfinished_away(&self.away.0))
     }
 
-    /// Moves the opening worker's count over: from now on every end of a task that leaves none says
-    /// so.
+    /// Moves the opening worker's count to the word: from now on each end of a task that brings it
+    /// to zero is signalled.
     fn fold(&self, local: &WorkerThread) {
         if self.is_kept_by(local) {
-            // Relaxed, both: the count itself is all that matters, and the keeper knows that it is
-            // none.
+            // Relaxed, both: only the count itself matters, and the keeper knows that it no longer
+            // keeps.
             self.keeper.store(ptr::null_mut(), Ordering::Relaxed);
             self.away.0.fetch_add(self.own.0.replace(0) as u64, Ordering::Relaxed);
         }

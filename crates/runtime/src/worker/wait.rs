@@ -1,4 +1,4 @@
-//! Waits that take little: forks of a few workers, and what only this worker may take. See
+//! Restricted waits: they take forks of a few workers, and work that only this worker may take. See
 //! [`Waiting`](crate::waiting).
 
 use std::cell::Cell;
@@ -13,7 +13,7 @@ use crate::task::value::Task;
 use crate::worker::find::{chain, find, steal_from_chain};
 use crate::worker::idle::{SearchRules, Searcher};
 
-/// Whether a restricted wait takes what this worker itself has spawned.
+/// Whether a restricted wait takes this worker's own spawned tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Own {
     Taken,
@@ -21,8 +21,7 @@ pub(super) enum Own {
 }
 
 /// A wait that takes forks of the thief and of the workers that the thief waits for, and its own
-/// tasks as `own` says. It is never a searcher. It ends also when it has slept for as long as
-/// `time` says.
+/// tasks as `own` says. It is never a searcher. It ends also when it has slept for `time`.
 pub(super) struct Restricted {
     own: Own,
     time: Option<Duration>,
@@ -33,7 +32,7 @@ impl Restricted {
         Restricted { own, time: None }
     }
 
-    /// Until it has slept for so long.
+    /// A wait that ends when it has slept for `time`.
     pub(super) fn wait_for(time: Duration) -> Restricted {
         Restricted { own: Own::NotTaken, time: Some(time) }
     }
@@ -82,13 +81,13 @@ impl SearchRules<WorkerThread> for Restricted {
 }
 
 impl WorkerThread {
-    /// Whether waits for handles and calls are to take nothing.
+    /// Whether waits for handles and calls take nothing.
     pub(crate) fn is_still(&self) -> bool {
         self.blocks.get() || self.shared.wait_policy.waiting == Waiting::Sleep
     }
 
     /// Waits for a handle, or for a call of this worker's own into a pool, until `done`. `begin`
-    /// runs what it waits for, if it may and that has not begun.
+    /// runs the awaited task, if it may and that has not begun.
     pub(crate) fn wait_for_call(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         if !self.is_still() {
             return self.wait_for_any(done, begin);
@@ -96,7 +95,7 @@ impl WorkerThread {
         self.wait_still(done);
     }
 
-    /// Waits until `done`, and takes nothing but calls and mail.
+    /// Waits until `done`, and takes only calls and mail.
     pub(crate) fn wait_still(&self, done: &dyn Fn() -> bool) {
         if self.guest.is_some() {
             self.hand_over();
@@ -104,7 +103,6 @@ impl WorkerThread {
         self.work_until(done, &|| None, || self.token(), Restricted::wait(Own::NotTaken));
     }
 
-    /// [`wait_for_any`](WorkerThread::wait_for_any), with half of the call stack in use.
     #[cold]
     pub(super) fn wait_deep(&self, done: &dyn Fn() -> bool) {
         let (mut patience, _deep) = self.slot().deep_waits.begin();
@@ -134,8 +132,8 @@ impl WorkerThread {
         }
     }
 
-    /// Waits until `done`, or until no task is under way any more that others may wait for, and
-    /// takes what the task in hand has pushed: see "Tasks beside each other" in `waiting`.
+    /// Waits until `done`, or until no task under way may be awaited by others, and takes tasks
+    /// that the task in hand has pushed: see "Tasks beside each other" in `waiting`.
     #[cold]
     pub(super) fn wait_beside(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         let over = || done() || !self.shared.has_awaitable();
@@ -167,13 +165,12 @@ impl WorkerThread {
         }
     }
 
-    /// The youngest task that the task in hand has pushed.
     fn youngest_of_task(&self) -> Option<Task> {
         if self.spawns.top() > self.own_from.get() { self.spawns.pop() } else { None }
     }
 
-    /// What is in this worker's queue now is no part of the task in hand, until the value is
-    /// dropped.
+    /// Until the value is dropped, the present tasks in this worker's queue are no part of the task
+    /// in hand.
     pub(crate) fn own_from_here(&self) -> impl Drop {
         struct Restore<'l>(&'l Cell<u64>, u64);
         impl Drop for Restore<'_> {
@@ -184,9 +181,9 @@ impl WorkerThread {
         Restore(&self.own_from, self.own_from.replace(self.spawns.top()))
     }
 
-    /// Whether this worker begins a task of `pool` that it waits for: on the pool's own thread,
-    /// when it is to take nothing else, or nothing that it does not need, and with some of the
-    /// call stack left; one `in_order` not before its turn, if that comes.
+    /// May run the awaited task here, on a thread of its pool with some call stack left, if the
+    /// wait takes nothing else, or only what it needs. An `in_order` task runs here only if its
+    /// turn cannot come.
     pub(crate) fn begins(&self, pool: &PoolShared, in_order: bool) -> bool {
         ptr::eq(&raw const *self.shared, pool)
             && self.guest.is_none()
@@ -196,14 +193,13 @@ impl WorkerThread {
             && !self.nesting_depth.is_at_its_end()
     }
 
-    /// Runs a task of its own pool that this worker waits for.
     pub(crate) fn run_awaited(&self, run: impl FnOnce()) {
         let _on_top = (self.on_top(), self.own_from_here());
         self.hint.set(self.token().head());
         execute(self.watch.runs(Activity::OwnTask), run);
     }
 
-    /// Runs what this worker has pushed since its queue had this top.
+    /// Runs the tasks that this worker has pushed since its queue had this top.
     #[cold]
     pub(crate) fn run_above(&self, top: u64) {
         while self.spawns.top() > top {
@@ -212,12 +208,12 @@ impl WorkerThread {
         }
     }
 
-    /// Another task stands on top of what this worker does, until the value is dropped.
+    /// Marks another task on top of the present one, until the value is dropped.
     pub(super) fn on_top(&self) -> impl Sized {
         (self.nesting_depth.task(), self.set_blocks(false))
     }
 
-    /// Whether the task in hand [blocks](crate::blocking()), until the value is dropped.
+    /// Sets whether the task in hand [blocks](crate::blocking()), until the value is dropped.
     pub(crate) fn set_blocks(&self, blocks: bool) -> impl Drop {
         struct Restore<'l>(&'l Cell<bool>, bool);
         impl Drop for Restore<'_> {
@@ -228,7 +224,7 @@ impl WorkerThread {
         Restore(&self.blocks, self.blocks.replace(blocks))
     }
 
-    /// What a restricted wait takes.
+    /// Takes work for a restricted wait.
     pub(super) fn find_needed(&self, thief: Option<usize>, own: Own) -> Option<Work<'_>> {
         if let Some(task) = self.slot().calls.take().or_else(|| self.slot().mail.take()) {
             return Some(Work::Task(task, Activity::InjectedTask));
@@ -242,19 +238,20 @@ impl WorkerThread {
     }
 }
 
-/// What a worker without a thread of its own does differently: "Guests" in `sleep/README.md`.
+/// Guests: a worker without a thread of its own; see "Guests" in `sleep/README.md`.
 impl WorkerThread {
     /// Whether this is a thread from outside.
     pub(crate) fn is_guest(&self) -> bool {
         self.guest.is_some()
     }
 
-    /// Whether a restricted wait for a half takes own tasks: that of a guest, unless it is deep.
+    /// Whether a restricted wait for a half takes own tasks: true of a guest, unless the wait is
+    /// deep.
     pub(super) fn own_of_a_guest(&self) -> Own {
         if self.is_guest() && !self.nesting_depth.is_deep() { Own::Taken } else { Own::NotTaken }
     }
 
-    /// Works as a guest for as long as `f` runs; the place is this thread's.
+    /// Works as a guest while `f` runs; the place is this thread's.
     pub(crate) fn visit<R>(&self, f: impl FnOnce() -> R) -> R {
         self.nesting_depth.stack.set(CallStack::here(None));
         self.enter(|local| {
@@ -264,8 +261,8 @@ impl WorkerThread {
         })
     }
 
-    /// A guest sleeps in a wait, or blocks, until the value is dropped. A wait of one that blocks
-    /// leaves it as it is.
+    /// Marks a guest as asleep in a wait, or blocked, until the value is dropped. A wait within a
+    /// blocked section changes nothing.
     pub(crate) fn dozes(&self) -> impl Drop {
         struct Rouse<'l>(&'l WorkerThread, Option<usize>);
         impl Drop for Rouse<'_> {
@@ -275,13 +272,13 @@ impl WorkerThread {
                 }
             }
         }
-        // With a request on its own deque: one that blocks may push.
+        // With a request on its own deque: a blocked guest may push.
         let look = || self.shared.relieve(None);
         let place = self.guest.filter(|&place| self.shared.sleep.doze(place, look));
         Rouse(self, place)
     }
 
-    /// Gives what this worker has spawned and not started to the pool's other workers.
+    /// Hands this worker's spawned tasks that have not started to the pool's other workers.
     pub(crate) fn hand_over(&self) {
         while let Some(task) = self.pop_own() {
             self.shared.inject(task);

@@ -1,4 +1,4 @@
-//! What the pool of the model runs, and what is asked of it.
+//! The programs of the model's pool, and their questions.
 
 use std::sync::Arc;
 
@@ -9,7 +9,7 @@ use shuttle::{Config, FailurePersistence, MaxSteps, Runner, thread};
 use super::memory::Shuttled;
 use super::{Left, Pool, What, Worker};
 
-/// So many workers, tasks that are handed over, and calls from another thread, each of a tree of
+/// `workers` workers, `tasks` that are injected, and `calls` from another thread, each of a tree of
 /// two; and an end.
 fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left: Left) {
     let pool = Pool::new(workers, usize::from(calls > 0), left);
@@ -39,7 +39,8 @@ fn program(workers: usize, tasks: &[What], expected: &[u64], calls: usize, left:
     if let Some(caller) = caller {
         caller.join().unwrap();
     }
-    // Others, when some are about to sleep, and when all may be asleep: they take some steps to be.
+    // More tasks, when some workers are about to sleep, and when all may be asleep, which takes
+    // some steps.
     for gap in [0, 5, 10, 20, 100] {
         (0..gap).for_each(|_| Shuttled::pause());
         pool.inject(What::Tree(1));
@@ -57,7 +58,7 @@ fn trees(left: Left) {
     program(3, &[What::Tree(2), What::Tree(2)], &[4, 4], 0, left);
 }
 
-/// A join that needs two workers, the second of which sleeps, or is about to, or looks for work.
+/// A join that needs two workers; the second sleeps, or is about to, or looks for work.
 fn handed_over(left: Left) {
     program(2, &[What::HandedOver], &[1], 0, left);
 }
@@ -70,7 +71,7 @@ fn two_workers_and_a_guest(left: Left) {
     program(2, &[What::Tree(2), What::Tree(2)], &[4, 4], 3, left);
 }
 
-/// A join that needs two workers, one of which may stand aside for a guest just then.
+/// A join that needs two workers, one of which may just stand aside for a guest.
 fn handed_over_beside_a_guest(left: Left) {
     program(2, &[What::HandedOver], &[1], 3, left);
 }
@@ -80,7 +81,7 @@ fn handed_over_behind_a_leaf(left: Left) {
     program(2, &[What::HandedOverBehindALeaf], &[1], 3, left);
 }
 
-/// With each of the two ways to choose.
+/// The number of schedules for each of the two ways to choose.
 const ITERATIONS: usize = 300;
 /// More than any of these programs takes.
 const STEPS: usize = 50_000;
