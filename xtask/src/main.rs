@@ -109,6 +109,9 @@ enum Verb {
     Capi(verb::capi::Options),
     /// Every command in the guide's pages ends as its page says.
     Guide(verb::guide::Options),
+    /// What people install who have no Rust: archives, packages, checksums, files for package
+    /// managers.
+    Dist(verb::dist::Options),
     /// The Python package builds, installs into scratch environments, and passes its tests and type
     /// checks.
     Python(verb::python::Options),
@@ -155,6 +158,7 @@ fn main() -> ExitCode {
         Verb::Mpi(options) => verb::mpi::run(&options),
         Verb::Capi(options) => verb::capi::run(&options),
         Verb::Guide(options) => verb::guide::run(&options),
+        Verb::Dist(options) => verb::dist::run(&options),
         Verb::Python(options) => verb::python::run(&options),
         Verb::Ci => verb::ci::run(),
     };

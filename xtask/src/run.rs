@@ -70,6 +70,11 @@ impl Step {
         self
     }
 
+    /// The command as it is shown.
+    pub(crate) fn shown(&self) -> &str {
+        &self.shown
+    }
+
     /// Shows the command, runs it, and says that `what` did not hold if it fails.
     pub(crate) fn run(mut self, what: &str) -> Result<()> {
         eprintln!("$ {}", self.shown);
@@ -100,7 +105,7 @@ impl Step {
     }
 
     /// Whether the command succeeds; prints nothing.
-    fn succeeds(mut self) -> bool {
+    pub(crate) fn succeeds(mut self) -> bool {
         self.command
             .stdout(Stdio::null())
             .stderr(Stdio::null())
@@ -196,6 +201,11 @@ pub(crate) fn need_toolchain(version: &str) -> Result<()> {
     rustup("toolchain install --profile minimal")
         .args([version])
         .run(&format!("the toolchain {version} could not be installed"))
+}
+
+/// A path as an argument.
+pub(crate) fn text(path: &Path) -> Result<&str> {
+    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
 /// `path` as it reads from the root of the workspace.

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context as _, Result, bail, ensure};
 
-use crate::run::{Step, has_program, need_nightly, need_program};
+use crate::run::{Step, has_program, need_nightly, need_program, text};
 use crate::workspace;
 
 /// What `cargo xtask capi` is told.
@@ -260,10 +260,6 @@ fn declared(header: &str) -> Vec<&str> {
 fn copy(from: &Path, to: &Path) -> Result<()> {
     fs::copy(from, to).with_context(|| format!("{} to {}", from.display(), to.display()))?;
     Ok(())
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
 /// How a program is compiled, and run.

@@ -6,6 +6,7 @@ pub(crate) mod check;
 pub(crate) mod ci;
 pub(crate) mod cross;
 pub(crate) mod dependencies;
+pub(crate) mod dist;
 pub(crate) mod docs;
 pub(crate) mod documents;
 pub(crate) mod emulated;

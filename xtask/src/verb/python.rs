@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context as _, Result, bail, ensure};
 
 use crate::published::cargo;
-use crate::run::Step;
+use crate::run::{Step, text};
 use crate::workspace;
 
 /// What `cargo xtask python` is told.
@@ -166,11 +166,11 @@ impl Place {
 const PYTHON: &str = if cfg!(windows) { "python" } else { "python3" };
 
 /// A virtual environment of Python's.
-struct Environment(PathBuf);
+pub(super) struct Environment(pub(super) PathBuf);
 
 impl Environment {
     /// Makes it, anew or if it does not work.
-    fn make(&self, anew: bool) -> Result<()> {
+    pub(super) fn make(&self, anew: bool) -> Result<()> {
         let works = || {
             self.python()
                 .args(["-m", "pip", "--version"])
@@ -195,20 +195,16 @@ impl Environment {
         make()
     }
 
-    fn python(&self) -> Step {
+    pub(super) fn python(&self) -> Step {
         let directory = if cfg!(windows) { "Scripts" } else { "bin" };
         let program = self.0.join(directory).join("python");
         // What the user has installed, or set, is not what is tested.
         Step::program(&program.to_string_lossy()).env("PYTHONNOUSERSITE", "1").env("PYTHONPATH", "")
     }
 
-    fn pip(&self, what: &[&str]) -> Step {
+    pub(super) fn pip(&self, what: &[&str]) -> Step {
         self.python().args(PIP.split(' ')).args(what)
     }
-}
-
-fn text(path: &Path) -> Result<&str> {
-    path.to_str().with_context(|| format!("{} is not UTF-8", path.display()))
 }
 
 #[cfg(test)]
