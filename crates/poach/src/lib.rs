@@ -9,6 +9,7 @@
 //! | a loop that may fail, or over an iterator; a slice to sort | [`try_par_for`]; [`par_bridge`]; [`par_sort`] |
 //! | any number of tasks that borrow | [`scope`]; in the order of their spawning, [`scope_fifo`]; with a body that stays on its thread, [`in_place_scope`] |
 //! | a task that outlives the function | [`spawn`]; with a handle to join, await or cancel, [`spawn_handle`]; in order, or with a priority, [`task`] |
+//! | a future to poll beside closures | [`spawn_future`], [`Scope::spawn_future`]; a wait for one, [`future::block_on`] |
 //! | a closure to run on every worker | [`broadcast`]; while all other work is stopped, [`interrupt`] and [`check`] |
 //! | a wait for something outside of the pool | [`blocking`]; for another task, [`yield_now`] |
 //! | a choice of the number of threads, their names, handlers or creation | [`ThreadPool::builder`]; for the global pool, [`ThreadPoolBuilder::build_global`], or, in a library, [`ThreadPoolBuilder::set_global`] |
@@ -72,9 +73,9 @@ pub use poach_runtime::{
     BroadcastContext, BuildError, FnContext, JoinError, JoinHandle, Priority, Scope, ScopeFifo,
     ScopedJoinHandle, TaskBuilder, ThreadPool, ThreadPoolBuilder, Worker, Yield, blocking,
     broadcast, cancel, check, config, current_num_threads, current_thread_has_pending_tasks,
-    current_thread_index, global, in_place_scope, in_place_scope_fifo, interrupt, join,
+    current_thread_index, future, global, in_place_scope, in_place_scope_fifo, interrupt, join,
     join_context, join_context_or, join_or, scope, scope_fifo, spawn, spawn_broadcast,
-    spawn_handle, stats, task, topology, trace, worker, yield_local, yield_now,
+    spawn_future, spawn_handle, stats, task, topology, trace, worker, yield_local, yield_now,
 };
 
 /// Work-stealing queues: [`Split`](deque::Split), [`ChaseLev`](deque::ChaseLev),

@@ -1,7 +1,10 @@
 //! Cancellation in which running tasks cooperate.
 
 use std::fmt;
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -90,6 +93,37 @@ impl CancellationToken {
     /// [`Cancelled`].
     pub fn check(&self) -> Result<(), Cancelled> {
         if self.is_cancelled() { Err(Cancelled) } else { Ok(()) }
+    }
+
+    /// Runs a future until this token is cancelled, which it asks at each poll. The cancellation
+    /// does not wake the future.
+    ///
+    /// ```
+    /// # use poach_runtime as poach;
+    /// use poach::cancel::{CancellationToken, Cancelled};
+    /// use poach::future::{block_on, yield_now};
+    ///
+    /// let token = CancellationToken::new();
+    /// let endless = poach::spawn_future({
+    ///     let token = token.clone();
+    ///     async move {
+    ///         token.run_until_cancelled(async { loop { yield_now().await } }).await
+    ///     }
+    /// });
+    /// token.cancel();
+    /// assert_eq!(block_on(endless).unwrap(), Err::<(), _>(Cancelled));
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`Cancelled`], once a poll finds that the token was.
+    pub async fn run_until_cancelled<F: Future>(&self, future: F) -> Result<F::Output, Cancelled> {
+        let mut future = pin!(future);
+        poll_fn(|context| match self.check() {
+            Ok(()) => future.as_mut().poll(context).map(Ok),
+            Err(cancelled) => Poll::Ready(Err(cancelled)),
+        })
+        .await
     }
 
     /// A guard that cancels this token when it is dropped (by `?` or a panic, too), unless it is

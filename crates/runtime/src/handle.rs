@@ -104,17 +104,20 @@ impl<R> JoinHandle<R> {
     /// with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in
     /// [`blocking`](crate::blocking()). Then the worker runs only the task itself, if that has not
     /// started and belongs to the same pool. The same holds for a worker that has used half of its
-    /// call stack ([how deep waits nest](crate::config::Waiting)).
+    /// call stack ([how deep waits nest](crate::config::Waiting)). Such a worker polls no future that
+    /// it waits for: another must.
     ///
     /// A task may wait for tasks that were spawned before it, in chains and graphs of any length.
     /// No wait starts a task on top of a task that it will wait for, as long as each task has its
-    /// handles from its closure. A handle that comes through a channel or a lock is not covered. If
-    /// its task is below the caller on the same call stack, this panics. If two workers each have
-    /// such a task below the task that waits for the other's, both wait for ever.
+    /// handles from its closure. A handle that comes through a channel or a lock is not covered,
+    /// nor is a wait in the poll of a [future](crate::spawn_future()). If its task is below the
+    /// caller on the same call stack, this panics. If two workers each have such a task below the
+    /// task that waits for the other's, both wait for ever.
     ///
     /// # Errors
     ///
-    /// [`JoinError`]: the task panicked, or was cancelled before it started.
+    /// [`JoinError`]: the task panicked, or was cancelled before it started, or, if it is a future,
+    /// before it ended.
     ///
     /// # Panics
     ///
@@ -132,6 +135,11 @@ impl<R> JoinHandle<R> {
     /// A task that has started, ended, or been cancelled before is left as it is, and the answer is
     /// `false`. A task that runs can be stopped by a
     /// [`CancellationToken`](crate::cancel::CancellationToken) that it asks.
+    ///
+    /// A future is cancelled also after its first poll: a worker drops it instead of the next poll.
+    /// That is later than this returns, on a thread of the pool. Its drop ends it, as `join` says.
+    /// The answer is whether it had not ended. A poll that is under way may still end it with a
+    /// result.
     #[doc(alias = "abort")]
     pub fn cancel(&self) -> bool {
         self.0.cancel()

@@ -58,6 +58,7 @@ mod compile_fail;
 mod context;
 #[doc(hidden)]
 pub mod foreign;
+pub mod future;
 mod handle;
 mod interrupt;
 mod join;
@@ -110,6 +111,7 @@ pub use crate::context::{
     Yield, current_num_threads, current_thread_has_pending_tasks, current_thread_index,
     yield_local, yield_now,
 };
+pub use crate::future::spawn_future;
 pub use crate::handle::{JoinError, JoinHandle, ScopedJoinHandle};
 pub use crate::interrupt::{check, interrupt};
 pub use crate::join::forks::Forks;

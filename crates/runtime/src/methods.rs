@@ -78,6 +78,19 @@ impl ThreadPool {
         self.task().spawn_handle(f)
     }
 
+    /// [`spawn_future`](crate::spawn_future) on this pool's own threads.
+    ///
+    /// # Panics
+    ///
+    /// As it does.
+    pub fn spawn_future<F>(&self, future: F) -> JoinHandle<F::Output>
+    where
+        F: Future + Send + 'static,
+        F::Output: Send + 'static,
+    {
+        self.task().spawn_future(future)
+    }
+
     /// The options of a task for this pool's own threads, as [`task`](crate::task()).
     pub fn task(&self) -> TaskBuilder<'_> {
         TaskBuilder::of(self.shared())

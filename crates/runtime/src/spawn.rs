@@ -47,8 +47,7 @@ pub fn spawn(f: impl FnOnce() + Send + 'static) {
 /// [`spawn`], with a handle to the result, which can be [joined](JoinHandle::join), awaited and
 /// [cancelled](JoinHandle::cancel). If the handle is dropped, the task runs all the same.
 ///
-/// `f` is a closure that computes. It is not a future, and futures that it makes are not polled:
-/// async code runs on its own executor, and awaits the handle.
+/// `f` is a closure that computes. A future is started by [`spawn_future`](crate::spawn_future).
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -175,7 +174,7 @@ impl<'p> TaskBuilder<'p> {
     /// Queues the task of `make` for the pool. An interrupted worker spawns into the interrupt's
     /// frame.
     #[inline(always)]
-    fn start<R, F, H>(self, make: impl FnOnce(&Arc<PoolShared>) -> (Fresh<F>, H)) -> H
+    pub(crate) fn start<R, F, H>(self, make: impl FnOnce(&Arc<PoolShared>) -> (Fresh<F>, H)) -> H
     where
         R: Into<Ended>,
         F: FnOnce() -> R + Send,

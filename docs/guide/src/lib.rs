@@ -29,6 +29,7 @@ pages! {
     queues in "../pages/queues.md"
     rayon in "../pages/from-rayon.md"
     schedulers in "../pages/schedulers.md"
+    tokio in "../pages/from-tokio.md"
     when_to_fork in "../pages/when-to-fork.md"
     words in "../pages/words.md"
 }

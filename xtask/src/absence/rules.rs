@@ -20,7 +20,7 @@ pub(crate) struct Rule {
 pub(crate) const RULES: [Rule; 10] = [
     Rule {
         name: "unsafe-in-listed-modules",
-        advice: "`unsafe` stands only in memory, deque, pool, runtime's foreign, join, pool/guests, \
+        advice: "`unsafe` stands only in memory, deque, pool, runtime's foreign, future, join, pool/guests, \
                  system, task, worker/current and worker/tally, scan/sys, measure/capacity, capi, far/mpi/raw, check/loom, compat's observe, its tests of forks and of loom, and the modules that vouch for a memory or a bound: \
                  wrap the operation there",
         concerns: |path| !may_hold_unsafe(path),
@@ -196,7 +196,7 @@ fn is_library(path: &str) -> bool {
 
 fn may_hold_unsafe(path: &str) -> bool {
     const CRATES: [&str; 4] = ["crates/memory/", "crates/deque/", "crates/pool/", "capi/"];
-    const MODULES: [&str; 16] = [
+    const MODULES: [&str; 17] = [
         "compat/loom/tests/it",
         "compat/rayon-core/src/observe",
         "compat/rayon-core/tests/poach",
@@ -205,6 +205,7 @@ fn may_hold_unsafe(path: &str) -> bool {
         "crates/check/tests/it/loom_unsafe",
         "crates/measure/src/capacity",
         "crates/runtime/src/foreign",
+        "crates/runtime/src/future",
         "crates/runtime/src/join",
         "crates/runtime/src/pool/guests",
         "crates/runtime/src/system",

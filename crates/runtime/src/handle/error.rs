@@ -4,7 +4,7 @@ use std::any::Any;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-/// Why a spawned task has no result: it panicked, or was cancelled before it started.
+/// Why a spawned task has no result: it panicked, or was cancelled before it ended.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -34,15 +34,15 @@ enum Reason {
 
 impl JoinError {
     #[cold]
-    pub(super) fn panicked(payload: Box<dyn Any + Send>) -> JoinError {
+    pub(crate) fn panicked(payload: Box<dyn Any + Send>) -> JoinError {
         JoinError(Reason::Panicked(Mutex::new(payload)))
     }
 
-    pub(super) fn cancelled() -> JoinError {
+    pub(crate) fn cancelled() -> JoinError {
         JoinError(Reason::Cancelled)
     }
 
-    /// Whether the task was cancelled before it started: by
+    /// Whether the task was cancelled before it ended: by
     /// [`JoinHandle::cancel`](crate::JoinHandle::cancel), or by
     /// [`shutdown_now`](crate::ThreadPool::shutdown_now).
     pub fn is_cancelled(&self) -> bool {
@@ -94,7 +94,7 @@ impl JoinError {
 impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.message() {
-            _ if self.is_cancelled() => f.write_str("the task was cancelled before it started"),
+            _ if self.is_cancelled() => f.write_str("the task was cancelled before it ended"),
             Some(message) => write!(f, "the task panicked: {message}"),
             None => f.write_str("the task panicked"),
         }

@@ -155,6 +155,22 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         (Arc::clone(&packet), Promise(Some(packet)))
     }
 
+    /// The packet of a task that has begun, of which this is the one side.
+    pub(crate) fn begun(process_guard: ProcessGuard) -> Self {
+        let waiter = Waiter::Nobody;
+        let inner = Inner { state: State::Pending, waiter, job: None, awaitable: None };
+        Packet { process_guard, inner: Mutex::new(inner) }
+    }
+
+    /// The calling thread runs the task that has begun, until it ends or pauses.
+    pub(crate) fn runs(&self, pool: &Arc<PoolShared>) {
+        self.lock().runs(pool);
+    }
+
+    pub(crate) fn pauses(&self) {
+        drop(self.lock().awaitable.take());
+    }
+
     #[inline(always)]
     fn lock(&self) -> MutexGuard<'_, Inner<R, F, H>> {
         self.process_guard.lock(&self.inner)
@@ -189,7 +205,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
 
     /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
     #[inline(always)]
-    fn end(&self, outcome: Result<R, JoinError>) -> Option<Result<R, JoinError>> {
+    pub(crate) fn end(&self, outcome: Result<R, JoinError>) -> Option<Result<R, JoinError>> {
         let mut inner = self.lock();
         if !inner.is_pending() {
             return Some(outcome);
@@ -222,6 +238,13 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
 impl<R, F, H> Inner<R, F, H> {
     fn is_pending(&self) -> bool {
         matches!(self.state, State::Pending)
+    }
+
+    /// The calling thread runs the task.
+    fn runs(&mut self, pool: &Arc<PoolShared>) {
+        if self.is_pending() && matches!(self.waiter, Waiter::Nobody) {
+            self.awaitable = Some((pool.may_be_awaited(), Here::get()));
+        }
     }
 }
 
@@ -316,11 +339,8 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
         let (job, is_detached) = {
             let mut inner = packet.lock();
             let job = inner.job.take();
-            let nobody_waits = inner.is_pending() && matches!(inner.waiter, Waiter::Nobody);
-            if nobody_waits {
-                if let Some((_, context)) = &job {
-                    inner.awaitable = Some((context.shared().may_be_awaited(), Here::get()));
-                }
+            if let Some((_, context)) = &job {
+                inner.runs(context.shared());
             }
             (job, matches!(inner.state, State::Detached))
         };

@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use super::packet::Packet;
+use std::sync::Arc;
+
+use super::packet::{Awaited, Packet};
 use super::{Handle, JoinError};
 use crate::scope::Scope;
 use crate::worker::tally::{Destination, ScopeKind, Tally};
@@ -12,6 +14,12 @@ use crate::worker::tally::{Destination, ScopeKind, Tally};
 /// If it is dropped, the task runs all the same, and the scope waits for it. A panic of the task is
 /// then the scope's.
 pub struct ScopedJoinHandle<'scope, R>(Handle<'scope, R>);
+
+impl<'scope, R> ScopedJoinHandle<'scope, R> {
+    pub(crate) fn new(packet: Arc<dyn Awaited<R> + 'scope>) -> ScopedJoinHandle<'scope, R> {
+        ScopedJoinHandle(Handle { packet })
+    }
+}
 
 impl<R> ScopedJoinHandle<'_, R> {
     /// Waits for the task, as [`JoinHandle::join`](crate::JoinHandle::join) does.
@@ -28,7 +36,8 @@ impl<R> ScopedJoinHandle<'_, R> {
     }
 
     /// Cancels the task if it has not started, and returns whether it did. Its closure has been
-    /// dropped when this returns.
+    /// dropped when this returns. A future is cancelled as by
+    /// [`JoinHandle::cancel`](crate::JoinHandle::cancel).
     pub fn cancel(&self) -> bool {
         self.0.cancel()
     }

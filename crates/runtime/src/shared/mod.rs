@@ -33,6 +33,9 @@ pub(crate) type Spawns = Queue<DequeEvents>;
 pub(crate) struct WorkerSlot {
     pub(crate) forks: Stack<Machine, DequeEvents>,
     pub(crate) spawns: Thief<Task, Machine, InTwo>,
+    /// Futures that were woken on this worker, which it polls once it has no task in its own
+    /// queue. Others take them as well.
+    pub(crate) ready: Inbox,
     /// Tasks that this worker alone may run, once it has none of its own.
     pub(crate) mail: Inbox,
     /// Tasks that this worker alone may run, at its next look at anything (`interrupt`).
@@ -49,13 +52,21 @@ impl WorkerSlot {
         spawns: Thief<Task, Machine, InTwo>,
         watch: Arc<CachePadded<Watch>>,
     ) -> WorkerSlot {
-        let (mail, calls, deep_waits) = (Inbox::new(), Inbox::new(), DeepWaits::new());
-        WorkerSlot { forks, spawns, mail, calls, watch, deep_waits, victim_order: OnceLock::new() }
+        WorkerSlot {
+            forks,
+            spawns,
+            ready: Inbox::new(),
+            mail: Inbox::new(),
+            calls: Inbox::new(),
+            watch,
+            deep_waits: DeepWaits::new(),
+            victim_order: OnceLock::new(),
+        }
     }
 
     /// Whether there is something to steal from this worker.
     pub(crate) fn has_visible_work(&self) -> bool {
-        self.forks.shared() != 0 || !self.spawns.is_empty()
+        self.forks.shared() != 0 || !self.spawns.is_empty() || !self.ready.is_empty()
     }
 
     /// Whether a thief that has asked and then fenced finds something to expose. Line S5.
@@ -206,6 +217,11 @@ impl PoolShared {
         std::ptr::eq(self, pool) || self.parent.as_ref().is_some_and(|parent| parent.serves(pool))
     }
 
+    /// The pool that is not a frame of another.
+    pub(crate) fn outermost(self: &Arc<Self>) -> &Arc<PoolShared> {
+        self.parent.as_ref().map_or(self, PoolShared::outermost)
+    }
+
     /// A kept frame, for the next interrupt of this pool.
     pub(crate) fn kept_frame(self: &Arc<Self>) -> Option<Frame> {
         let mut frame = self.frames.lock().unwrap_or_else(PoisonError::into_inner).pop()?;
@@ -336,6 +352,11 @@ impl PoolShared {
             .any(|(index, worker)| index != me && worker.has_private_tasks())
     }
 
+    /// Whether a future waits that was woken on some worker.
+    pub(crate) fn has_ready(&self) -> bool {
+        self.workers.iter().any(|worker| !worker.ready.is_empty())
+    }
+
     /// Whether a task has come from outside.
     pub(crate) fn has_injected(&self) -> bool {
         self.has_urgent() || !self.normal.is_empty()
@@ -420,8 +441,17 @@ impl PoolShared {
     #[inline]
     pub(crate) fn keep_open(self: &Arc<Self>) -> OpenPool {
         self.process_guard.check();
-        assert!(self.termination.hold(), "the thread pool was dropped, and its workers have ended");
-        OpenPool(Arc::clone(self))
+        match self.try_keep_open() {
+            Some(open) => open,
+            None => panic!("the thread pool was dropped, and its workers have ended"),
+        }
+    }
+
+    /// [`keep_open`](PoolShared::keep_open), if the pool has workers. Not in a process forked since
+    /// it was made.
+    #[inline]
+    pub(crate) fn try_keep_open(self: &Arc<Self>) -> Option<OpenPool> {
+        self.termination.hold().then(|| OpenPool(Arc::clone(self)))
     }
 
     /// Counts a task under way that a thread may yet wait for, until the value is dropped.

@@ -24,7 +24,7 @@
 //! | a wait for | begins itself | takes beside that | with `Sleep`, or in [`blocking`](crate::blocking()) |
 //! |---|---|---|---|
 //! | a scope | its own youngest tasks | everything that an idle worker takes | the same |
-//! | a handle of its own pool | | everything that an idle worker takes | the task itself, if it has not begun |
+//! | a handle of its own pool | | everything that an idle worker takes | the task itself, if it has not begun and is no future |
 //! | another pool: a handle, a call | | everything that an idle worker takes | nothing |
 //!
 //! # Tasks beside each other
@@ -38,7 +38,7 @@
 //! | a wait for | takes while a task is awaitable |
 //! |---|---|
 //! | a stolen half | what [`Waiting::Transitive`] takes |
-//! | a scope, a handle, a call | the task itself, or those of the scope; tasks that the task in hand has pushed |
+//! | a scope, a handle, a call | the task itself, or those of the scope; tasks that the task in hand has pushed; futures that were woken |
 //!
 //! Why this is enough: let a wait begin task *t* on top of others while no task is awaitable. A
 //! task has one handle. So each task under way at that moment is waited for already, or never will
@@ -50,6 +50,10 @@
 //! older tasks, and none of those stands on this stack above the task in hand. (A handle that comes
 //! by a channel, or a lock, is not covered. If the task that it stands for is below the wait on the
 //! same thread, the wait panics: a task knows the thread that has begun it.)
+//!
+//! A future is under way during each of its polls, and awaitable then. A wait takes futures all the
+//! same, since it cannot tell those of its scope from others. So no closure that waits for a future
+//! is begun on top of its poll. A poll that waits for a task below it is not covered, and panics.
 //!
 //! Relaxed accesses of the count are enough: a worker counts an awaitable task before it begins it,
 //! and a task on a call stack was begun there, or was stolen from there later. A wait that takes

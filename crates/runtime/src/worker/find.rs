@@ -34,13 +34,14 @@ pub(super) fn find<W: Takes>(worker: &W, thief: Option<usize>) -> Option<W::Work
             return stolen;
         }
     }
-    worker.injected(false)
+    worker.injected(false).or_else(|| worker.future())
 }
 
-/// Takes work from outside, or work that only this worker may take.
+/// Takes work from outside, work that only this worker may take, or a future.
 pub(super) fn find_handed_over<W: Takes>(worker: &W) -> Option<W::Work<'_>> {
     let found = worker.handed_over(true).or_else(|| worker.injected(true));
-    found.or_else(|| worker.handed_over(false)).or_else(|| worker.injected(false))
+    let found = found.or_else(|| worker.handed_over(false)).or_else(|| worker.injected(false));
+    found.or_else(|| worker.future())
 }
 
 /// The workers from which a wait for `thief` takes: the thief, the worker that the thief waits for,
@@ -186,6 +187,15 @@ impl Takes for WorkerThread {
         Some(Work::Task(self.pop_own()?, Activity::OwnTask))
     }
 
+    fn future(&self) -> Option<Work<'_>> {
+        let own = || Some(Work::Task(self.slot().ready.take()?, Activity::OwnTask));
+        let stolen = |victim: usize| {
+            let task = self.shared.workers[victim].ready.take()?;
+            Some(Work::Task(task, Activity::StolenTask { victim }))
+        };
+        own().or_else(|| self.victims().find_map(stolen))
+    }
+
     fn handed_over(&self, at_once: bool) -> Option<Work<'_>> {
         let inbox = if at_once { &self.slot().calls } else { &self.slot().mail };
         Some(Work::Task(inbox.take()?, Activity::InjectedTask))
@@ -203,11 +213,11 @@ impl Takes for WorkerThread {
 
 impl Sees for WorkerThread {
     fn has_own_tasks(&self) -> bool {
-        !self.spawns.is_empty()
+        !self.spawns.is_empty() || !self.slot().ready.is_empty()
     }
 
     fn is_handed_something(&self) -> bool {
-        self.shared.has_injected() || self.slot().has_mail()
+        self.shared.has_injected() || self.shared.has_ready() || self.slot().has_mail()
     }
 
     fn expose(&self, victim: usize) -> bool {

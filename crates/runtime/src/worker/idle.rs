@@ -91,6 +91,10 @@ pub trait Takes: Searcher {
     fn injected(&self, _urgent: bool) -> Option<Self::Work<'_>> {
         None
     }
+    /// A future that was woken, its own first.
+    fn future(&self) -> Option<Self::Work<'_>> {
+        None
+    }
     /// Whether this is another worker's work.
     fn is_stolen(work: &Self::Work<'_>) -> bool;
 }

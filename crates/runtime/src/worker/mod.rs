@@ -19,7 +19,7 @@ use crate::task::half::{Head, Worker};
 use crate::task::value::{Ended, Fresh, Task, run_each, run_youngest};
 use crate::worker::fifo::Fifo;
 use crate::worker::find::find;
-use crate::worker::idle::{SearchLoop, SearchRules, Sees, Unrestricted, begin_asleep};
+use crate::worker::idle::{SearchLoop, SearchRules, Unrestricted, begin_asleep};
 use crate::worker::spin_time::SpinTime;
 use crate::worker::steal_backoff::StealBackoff;
 
@@ -200,7 +200,7 @@ impl WorkerThread {
         while let Some(work) = search.next(self, &finished, &|| None) {
             let injected = matches!(work, Work::Task(_, Activity::InjectedTask));
             self.run(work, self.token());
-            if injected {
+            if injected || !self.slot().ready.is_empty() {
                 self.run_of_burst();
             }
         }
@@ -224,9 +224,19 @@ impl WorkerThread {
         }
     }
 
+    /// Polls one future that was woken on this worker, if there is one.
+    fn run_future(&self) -> bool {
+        let task = self.slot().ready.take();
+        let any = task.is_some();
+        if let Some(task) = task {
+            self.run(Work::Task(task, Activity::OwnTask), self.token());
+        }
+        any
+    }
+
     /// A borrowed thread runs its remaining tasks before it drops the pool.
     pub(crate) fn run_rest_as_resident(&self) {
-        while self.resident.get() && self.run_own() {}
+        while self.resident.get() && (self.run_own() || self.run_future()) {}
     }
 
     /// This worker, as the others see it.
@@ -353,13 +363,19 @@ impl WorkerThread {
         }
     }
 
-    /// With nothing under way, runs some more tasks of a burst from outside: see `inbox`.
+    /// With nothing under way, runs some more futures, and tasks of a burst from outside: see
+    /// `inbox`.
     #[inline]
     fn run_of_burst(&self) {
-        let goes_on = |_: &u32| !self.has_own_tasks() && !self.is_called();
+        let goes_on = |_: &u32| self.spawns.is_empty() && !self.is_called();
         for _ in (0..BURST_TASKS_AT_ONCE).take_while(goes_on) {
-            let Some(task) = self.shared.injected_of_burst() else { return };
-            self.run(Work::Task(task, Activity::InjectedTask), self.token());
+            let ready = self.slot().ready.take().map(|task| Work::Task(task, Activity::OwnTask));
+            let burst = || {
+                let task = self.shared.injected_of_burst()?;
+                Some(Work::Task(task, Activity::InjectedTask))
+            };
+            let Some(work) = ready.or_else(burst) else { return };
+            self.run(work, self.token());
         }
     }
 

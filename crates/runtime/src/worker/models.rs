@@ -9,7 +9,7 @@
 //! nothing. What it finds are wake-ups that nobody sends, work that nobody looks for, and ends that
 //! nobody sees: each shows as a deadlock, or as a program that goes on for ever.
 //!
-//! The model has its own owners of queues, inbox, guests that leave (`PoolShared::relieve`) and
+//! The model has its own owners of queues, inboxes, guests that leave (`PoolShared::relieve`) and
 //! waits of guests: a waiting guest sleeps, and takes nothing. Faults are put in there: a call that
 //! is not made, a look that sees nothing. An idle worker looks twice before it sleeps, because the
 //! model's clock says that it has looked for long enough. No worker naps unless a program is about
@@ -17,6 +17,7 @@
 
 use std::cell::Cell;
 use std::collections::VecDeque;
+use std::iter;
 use std::mem;
 use std::ops::Sub;
 use std::sync::Arc;
@@ -124,6 +125,8 @@ enum Left {
     Nothing,
     /// The thread that injects a task wakes no worker.
     CallForTheInjected,
+    /// A worker that wakes a future calls nobody.
+    CallForTheWoken,
     /// A thief that has finished a half does not wake its victim.
     CallForTheVictim,
     /// A worker sleeps without looking again.
@@ -177,7 +180,39 @@ enum What {
     /// `WaitInOneLeaf` and `Begin`: the first forks nothing.
     HandedOverBehindALeaf,
     WaitInOneLeaf,
+    /// Wakes a future, `Begin`, and does not end before that is polled elsewhere.
+    Wake,
     Begin,
+}
+
+/// Tasks that anybody takes, the oldest first.
+struct Inbox {
+    tasks: Mutex<VecDeque<What>>,
+    count: AtomicU64,
+}
+
+impl Inbox {
+    fn new() -> Inbox {
+        Inbox { tasks: Mutex::new(VecDeque::new()), count: AtomicU64::new(0) }
+    }
+
+    fn put(&self, task: What) {
+        self.tasks.lock().unwrap().push_back(task);
+        self.count.fetch_add(1, Ordering::Relaxed);
+    }
+
+    fn is_empty(&self) -> bool {
+        self.count.load(Ordering::Relaxed) == 0
+    }
+
+    fn take(&self) -> Option<What> {
+        if self.is_empty() {
+            return None;
+        }
+        let task = self.tasks.lock().unwrap().pop_front()?;
+        self.count.fetch_sub(1, Ordering::Relaxed);
+        Some(task)
+    }
 }
 
 #[repr(align(8))]
@@ -188,13 +223,13 @@ fn descriptor() -> *mut () {
     (&raw const DESCRIPTOR).cast_mut().cast()
 }
 
-/// A pool: its workers' stacks, an inbox, and the sleepers.
+/// A pool: its workers' stacks and woken futures, an inbox, and the sleepers.
 struct Pool {
     sleep: Arc<Sleep<Shuttled, ShuttledParking>>,
     policy: Arc<WakePolicy<Shuttled, Ticks>>,
     forks: Vec<Stack<Shuttled, DequeEvents>>,
-    inbox: Mutex<VecDeque<What>>,
-    injected: AtomicU64,
+    ready: Vec<Inbox>,
+    injected: Inbox,
     closing: AtomicU64,
     begun: AtomicU64,
     /// 1 for each worker as which a thread acts just now.
@@ -220,8 +255,8 @@ impl Pool {
         };
         Arc::new(Pool {
             forks: (0..parking).map(stack).collect(),
-            inbox: Mutex::new(VecDeque::new()),
-            injected: AtomicU64::new(0),
+            ready: (0..parking).map(|_| Inbox::new()).collect(),
+            injected: Inbox::new(),
             closing: AtomicU64::new(0),
             begun: AtomicU64::new(0),
             acting: (0..parking).map(|_| AtomicU64::new(0)).collect(),
@@ -235,8 +270,7 @@ impl Pool {
     }
 
     fn inject(&self, task: What) {
-        self.inbox.lock().unwrap().push_back(task);
-        self.injected.fetch_add(1, Ordering::Relaxed);
+        self.injected.put(task);
         if self.left != Left::CallForTheInjected {
             self.sleep.wake_one(Caller::GoesOn);
         }
@@ -251,19 +285,14 @@ impl Pool {
         mem::take(&mut *results)
     }
 
-    fn take_injected(&self) -> Option<What> {
-        if self.injected.load(Ordering::Relaxed) == 0 {
-            return None;
-        }
-        let task = self.inbox.lock().unwrap().pop_front()?;
-        self.injected.fetch_sub(1, Ordering::Relaxed);
-        Some(task)
+    /// Whether something has come from outside, or a future was woken.
+    fn handed_something(&self) -> bool {
+        !self.injected.is_empty() || self.ready.iter().any(|ready| !ready.is_empty())
     }
 
     /// Whether there is visible work.
     fn visible(&self) -> bool {
-        self.injected.load(Ordering::Relaxed) != 0
-            || self.forks.iter().any(|forks| forks.shared() != 0)
+        self.handed_something() || self.forks.iter().any(|forks| forks.shared() != 0)
     }
 
     fn request_everywhere(&self, except: Option<usize>) {
@@ -322,6 +351,7 @@ struct Worker<'p> {
 
 enum Work<'p> {
     Injected(What),
+    Future(What),
     Fork(Stolen<'p, Shuttled>, usize),
 }
 
@@ -349,6 +379,7 @@ impl<'p> Worker<'p> {
                 self.pool.results.lock().unwrap().push(result);
                 self.pool.more.notify_one();
             }
+            Work::Future(task) => _ = self.run(top, task),
             Work::Fork(stolen, victim) => {
                 self.run_stolen(top, &stolen);
                 if self.pool.left != Left::CallForTheVictim {
@@ -387,6 +418,14 @@ impl<'p> Worker<'p> {
                     Shuttled::pause();
                 }
                 0
+            }
+            What::Wake => {
+                (0..30).for_each(|_| Shuttled::pause());
+                self.pool.ready[self.me].put(What::Begin);
+                if self.pool.left != Left::CallForTheWoken {
+                    self.pool.sleep.wake_one(Caller::GoesOn);
+                }
+                self.run(top, What::WaitInOneLeaf)
             }
             What::Begin => {
                 let number = begun.fetch_add(1, Ordering::Relaxed) + 1;
@@ -508,7 +547,12 @@ impl<'p> Takes for Worker<'p> {
     }
 
     fn injected(&self, urgent: bool) -> Option<Work<'p>> {
-        if urgent { None } else { self.pool.take_injected().map(Work::Injected) }
+        if urgent { None } else { self.pool.injected.take().map(Work::Injected) }
+    }
+
+    fn future(&self) -> Option<Work<'p>> {
+        let mut all = iter::once(self.me).chain(self.pool.others(self.me));
+        all.find_map(|worker| self.pool.ready[worker].take()).map(Work::Future)
     }
 
     fn is_stolen(work: &Work<'p>) -> bool {
@@ -525,7 +569,7 @@ impl Worker<'_> {
 
 impl Sees for Worker<'_> {
     fn is_handed_something(&self) -> bool {
-        self.sees() && self.pool.injected.load(Ordering::Relaxed) != 0
+        self.sees() && self.pool.handed_something()
     }
 
     fn expose(&self, victim: usize) -> bool {

@@ -34,6 +34,9 @@ use crate::worker::fifo::Fifo;
 use crate::worker::signal::Signal;
 use poach_memory::{Machine, Memory, Ordering, Word};
 
+/// The payload of the first panic in a scope.
+type Payload = Option<Box<dyn Any + Send>>;
+
 type SharedWord = <Machine as Memory>::Word;
 type SharedPointer<T> = <Machine as Memory>::Pointer<T>;
 
@@ -49,7 +52,7 @@ const BLIND: i64 = 256;
 /// The part that all scopes have.
 pub(crate) struct Base<'scope> {
     pub(crate) tally: Tally,
-    panic: Mutex<Option<Box<dyn Any + Send>>>,
+    panic: Mutex<Payload>,
     /// Invariant in `'scope`: tasks may both read and write through what they borrow.
     life: PhantomData<fn(&'scope ()) -> &'scope ()>,
 }
@@ -93,21 +96,19 @@ impl Base<'_> {
     /// Keeps the first panic for the scope's end.
     #[cold]
     fn panicked(&self, payload: Box<dyn Any + Send>) {
-        let mut first = self.lock();
-        if first.is_none() {
-            *first = Some(payload);
-        } else {
-            // After the lock is released: its destructor is the user's.
-            drop(first);
-            dispose(payload);
-        }
+        keep_first(self.lock(), payload);
+    }
+
+    /// One task more, whose panic is the scope's, until the value is dropped, by any thread.
+    pub(crate) fn hold(&self) -> HeldScope {
+        HeldScope { panic: Address::new(&self.panic), held: self.tally.hold() }
     }
 
     pub(crate) fn take_panic(&self) -> Option<Box<dyn Any + Send>> {
         self.lock().take()
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Any + Send>>> {
+    fn lock(&self) -> MutexGuard<'_, Payload> {
         self.tally.shared.process_guard.lock(&self.panic)
     }
 }
@@ -340,6 +341,37 @@ impl WorkerThread {
             // scope, whose task this was, has not ended.
             unsafe { Tally::ended(tally, self) };
         }
+    }
+}
+
+fn keep_first(mut first: MutexGuard<'_, Payload>, payload: Box<dyn Any + Send>) {
+    if first.is_none() {
+        *first = Some(payload);
+    } else {
+        // After the lock is released: its destructor is the user's.
+        drop(first);
+        dispose(payload);
+    }
+}
+
+/// As [`Held`], with the place of the scope's panic.
+pub(crate) struct HeldScope {
+    panic: Address<Mutex<Payload>>,
+    held: Held,
+}
+
+impl HeldScope {
+    /// That of the scope's pool.
+    pub(crate) fn shared(&self) -> &Arc<PoolShared> {
+        &self.held.shared
+    }
+
+    /// Keeps the first panic for the scope's end.
+    #[cold]
+    pub(crate) fn panicked(&self, payload: Box<dyn Any + Send>) {
+        // SAFETY: the scope, of which this is a part, does not end while it is held.
+        let panic = unsafe { &*self.panic.address() };
+        keep_first(self.shared().process_guard.lock(panic), payload);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::shared::waiting::{CallStack, Waiting};
 use crate::stats::track::Activity;
 use crate::task::value::Task;
 use crate::worker::find::{chain, find, steal_from_chain};
-use crate::worker::idle::{SearchRules, Searcher};
+use crate::worker::idle::{SearchRules, Searcher, Takes};
 
 /// Whether a restricted wait takes this worker's own spawned tasks.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -133,7 +133,7 @@ impl WorkerThread {
     }
 
     /// Waits until `done`, or until no task under way may be awaited by others, and takes tasks
-    /// that the task in hand has pushed: see "Tasks beside each other" in `waiting`.
+    /// that the task in hand has pushed, and futures: see "Tasks beside each other" in `waiting`.
     #[cold]
     pub(super) fn wait_beside(&self, done: &dyn Fn() -> bool, begin: &dyn Fn() -> bool) {
         let over = || done() || !self.shared.has_awaitable();
@@ -142,9 +142,10 @@ impl WorkerThread {
         }
         let (mut patience, _deep) = self.slot().deep_waits.begin();
         while !over() && !begin() {
-            if let Some(task) = self.youngest_of_task() {
+            let pushed = self.youngest_of_task().map(|task| Work::Task(task, Activity::OwnTask));
+            if let Some(work) = pushed.or_else(|| self.future()) {
                 let _on_top = self.on_top();
-                self.run(Work::Task(task, Activity::OwnTask), self.token());
+                self.run(work, self.token());
                 continue;
             }
             let begun = self.shared.tasks_begun();

@@ -276,7 +276,7 @@ fn the_error_of_a_handle_is_an_error_like_others() {
     let idle = pool.spawn_handle(|| ());
     assert!(idle.cancel());
     let error = idle.join().unwrap_err();
-    assert_eq!(error.to_string(), "the task was cancelled before it started");
+    assert_eq!(error.to_string(), "the task was cancelled before it ended");
     assert!(error.try_into_panic().unwrap_err().is_cancelled());
     drop(start);
     busy.join().unwrap();
@@ -302,7 +302,7 @@ fn what_a_cancelled_task_has_panicked_with_is_asked_in_vain() {
     assert!(!error.is_panic());
     let text = catch_unwind(AssertUnwindSafe(|| error.into_panic())).unwrap_err();
     let text = text.downcast::<String>().unwrap();
-    assert_eq!(*text, "no panic to return: the task was cancelled before it started");
+    assert_eq!(*text, "no panic to return: the task was cancelled before it ended");
     drop(release);
     busy.join().unwrap();
 }

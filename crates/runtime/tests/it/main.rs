@@ -17,6 +17,7 @@ mod deep;
 mod fifo;
 mod foreign_code;
 mod forks;
+mod futures;
 mod generic_search;
 mod handles;
 mod in_place;

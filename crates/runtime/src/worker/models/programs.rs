@@ -63,6 +63,11 @@ fn handed_over(left: Left) {
     program(2, &[What::HandedOver], &[1], 0, left);
 }
 
+/// A future that needs the worker that has not woken it.
+fn woken(left: Left) {
+    program(2, &[What::Wake], &[0], 0, left);
+}
+
 fn one_worker_and_a_guest(left: Left) {
     program(1, &[What::Tree(1)], &[2], 8, left);
 }
@@ -108,6 +113,23 @@ fn every_task_is_run_once_and_everybody_ends() {
 #[test]
 fn a_half_that_waits_for_the_other_meets_a_thief() {
     check(handed_over, Left::Nothing);
+}
+
+#[test]
+fn a_future_is_polled_by_the_worker_that_sleeps() {
+    check(woken, Left::Nothing);
+}
+
+#[test]
+#[should_panic(expected = "max_steps")]
+fn a_waker_that_calls_nobody_leaves_its_future_to_a_worker_that_is_busy() {
+    check(woken, Left::CallForTheWoken);
+}
+
+#[test]
+#[should_panic(expected = "max_steps")]
+fn a_sleeper_that_does_not_look_again_leaves_a_future_alone() {
+    check(woken, Left::SecondLook);
 }
 
 #[test]
