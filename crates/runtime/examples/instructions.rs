@@ -5,14 +5,19 @@
 //! valgrind --tool=callgrind target/release/examples/instructions WHAT COUNT
 //! ```
 //!
-//! The difference of the totals of two counts, divided by the difference of the counts, is what one
-//! costs, its empty body and its loop included. WHAT is `nothing` (a call of a function that is not
-//! inlined), `worker.join`, `join`, `fib` (forks of a Fibonacci program without a cut-off),
-//! `fib-sequential` (the same program without forks), `skynet` (nodes of a tree in which each has
-//! ten, by `join_array`; `skynet-all` by `join_all`, `skynet-forks` by a worker's scope,
-//! `skynet-scope` by `scope`), `scope.spawn`,
-//! `scope` (of one task), `spawn` (and its handle dropped) or `run` (from a thread that is no
-//! worker, which is one for as long).
+//! The difference of the totals of two counts, divided by the difference of the counts, is the cost
+//! of one, its empty body and its loop included. WHAT is one of:
+//!
+//! - `nothing`: a call of a function that is not inlined;
+//! - `worker.join`, `join`;
+//! - `fib`, forks of a Fibonacci program without a cut-off; `fib-sequential`, the same program
+//!   without forks;
+//! - `skynet`, nodes of a tree in which each has ten, by `join_array`; `skynet-all` by `join_all`,
+//!   `skynet-forks` by a worker's scope, `skynet-scope` by `scope`;
+//! - `scope.spawn`; `scope`, of one task;
+//! - `spawn`, whose handle is dropped;
+//! - `run`, from a thread that is no worker and becomes one.
+//!
 //! `steal` counts the steals that a second worker makes meanwhile: see the crate's page for how to
 //! count their instructions.
 
@@ -50,7 +55,8 @@ const NODES: u64 = 1110;
 /// How many leaves they have.
 const LEAVES: u64 = 1000;
 
-/// The first leaves below the ten children of a node with so many leaves, which has this one first.
+/// The first leaves below the ten children of a node with `leaves` leaves, the first of which is
+/// `first`.
 fn ten(first: u64, leaves: u64) -> [u64; 10] {
     std::array::from_fn(|i| first + i as u64 * (leaves / 10))
 }

@@ -2,16 +2,16 @@
 //!
 //! `cargo run --release -p poach-runtime --example latency -- [SECONDS] [CALLS] [LEAVES]`
 //!
-//! - the processor time that a pool's threads take while they have nothing to do, for so many
+//! - the processor time that a pool's threads take while they have nothing to do, for a number of
 //!   seconds;
-//! - an empty call from a thread of no pool: of a pool that sleeps, and of one that was called just
-//!   now;
-//! - how many of ten times as many such calls take more than a microsecond in a pool that was given
-//!   a few tasks just before, so that its workers look for more;
+//! - an empty call from a thread of no pool: of a pool that sleeps, and of a pool that was called
+//!   just now;
+//! - the number of ten times as many such calls that take more than a microsecond. The pool was
+//!   given a few tasks just before, so that its workers look for more;
 //! - a private task behind a leaf of 100 ms, forked and spawned: its owner makes it while the other
 //!   worker is at work, and then does not come back to its deque. Timed from that worker's last
-//!   task to the start of this one, which takes 1 ms (of tasks that are over at once a thief has
-//!   enough before long, and rests between them).
+//!   task to the start of this one, which takes 1 ms. (The worker's tasks take some time: of empty
+//!   ones a thief soon has enough, and rests between them.)
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};

@@ -4,12 +4,14 @@
 //!
 //! WHERE is `outside`, `install` or `inside`; GAPS and LENGTHS are lists of microseconds, as in
 //! `0,20,200,2000` and `8,32,128,512,2048`. Each cell is a balanced tree of joins with a leaf of
-//! one microsecond for each of its length, called every so often. In each of the rounds come groups
-//! of such regions, run sequentially, by Poach and by rayon, in turn; of a group the first quarter
-//! is not timed. Printed are the medians, over the rounds, of the sequential group's time over that
-//! of the other: Poach / rayon, for the median region of each group, and in brackets for the mean
-//! of all but the slowest tenth of them. Interference by other programs hardly shows in the first,
-//! and what a runtime does now and then shows in the second. `poach bench runtime` has the same
+//! one microsecond for each of its length, called at an interval. In each round come groups of such
+//! regions, run sequentially, by Poach and by rayon, in turn; the first quarter of a group is not
+//! timed.
+//!
+//! Each printed number is a median, over the rounds, of the sequential group's time divided by the
+//! other's: Poach / rayon. The first is for the median region of each group, the one in brackets
+//! for the mean of all but the slowest tenth. Interference by other programs hardly shows in the
+//! first, and occasional costs of a runtime show in the second. `poach bench runtime` has the same
 //! workload in its suite.
 
 use std::hint::black_box;

@@ -1,5 +1,5 @@
 //! Work too small to share: the sum of a tree of 1,000 nodes, again and again, on two workers,
-//! against the sequential program; and, for comparison, one that is worth it.
+//! against the sequential program; and, for comparison, a tree that is worth sharing.
 //!
 //! `cargo run --release -p poach-runtime --example small_steals -- [ROUNDS] [MILLISECONDS]`
 //!
@@ -17,7 +17,7 @@ struct Node {
 }
 
 impl Node {
-    /// A tree of so many nodes, an odd number, as balanced as can be.
+    /// A tree of `nodes` nodes, an odd number, as balanced as can be.
     fn new(nodes: u64) -> Node {
         let below = nodes - 1;
         let left = below / 2 - (below / 2 + 1) % 2;

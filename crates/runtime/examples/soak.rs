@@ -3,8 +3,8 @@
 //!
 //! `cargo run --release -p poach-runtime --example soak -- [FORKS] [SEED]`
 //!
-//! Ends when so many joins (and tasks of scopes) have been made, 10^9 if not said, and prints a
-//! line for each pool. A result that is wrong ends it with a panic that names the seed and the
+//! Ends when the given number of joins (and tasks of scopes) have been made, by default 10^9, and
+//! prints a line for each pool. A wrong result ends it with a panic that names the seed and the
 //! round.
 
 use std::sync::atomic::{AtomicU64, Ordering};

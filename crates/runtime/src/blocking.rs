@@ -1,14 +1,14 @@
-//! Spare workers: for a worker that blocks outside of the pool, another thread works meanwhile.
+//! Spare workers: while a worker blocks outside of the pool, another thread works in its place.
 //!
-//! A pool built with spares has that many threads more than it works with. They hold slots of their
-//! own, with their own deques, beyond the regular ones, and wait among the
-//! [`Spares`](crate::shared::spares::Spares), not among the sleeping workers, so that nobody wakes
-//! one by chance. A worker that enters [`blocking`] lends one out, if one is left: it works like
-//! any other until the loan is over, ends the task that it is in, and comes back (or is lent again
-//! before it has). For that time the pool may have one thread at work too many; the lender goes on
-//! at once, since what the spare runs may be waiting for it.
+//! A pool built with spares has that many threads in addition. They have slots of their own, with
+//! deques, after the regular ones. They wait among the [`Spares`](crate::shared::spares::Spares),
+//! not among the sleeping workers, so that no call for work wakes them. A worker that enters
+//! [`blocking`] lends a spare, if one is left. The spare works like any other worker until the loan
+//! is over, ends its present task, and comes back (or is lent again before it has). Meanwhile the
+//! pool may have one thread too many at work. The lender goes on at once, since the spare's task
+//! may be waiting for it.
 //!
-//! What the blocked worker has pushed, and pushes while it blocks, others expose.
+//! Other workers expose the tasks that a blocked worker has pushed, or pushes while it blocks.
 
 use poach_memory::Ordering;
 
@@ -81,14 +81,14 @@ impl<'l> Lent<'l> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // Release: what the lender did is seen by the spare, whose next lender hands it on. It is
-        // line P1 of sleep/README.md.
+        // Release: the spare sees what the lender did, and its next lender hands it on. It is line
+        // P1 of sleep/README.md.
         self.loan.store(1, Ordering::Release);
         self.local.shared.sleep.wake(self.slot);
     }
 }
 
-/// Answers calls when it is dropped, after the loan: interrupts wait for workers that block.
+/// Its drop, after the loan, answers calls: interrupts wait for workers that block.
 struct Answers<'l>(&'l WorkerThread);
 
 impl Drop for Answers<'_> {

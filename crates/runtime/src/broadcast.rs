@@ -1,9 +1,9 @@
 //! One closure, run once on every worker of a pool.
 //!
 //! Source: Lace's TOGETHER, and rayon-core's `broadcast`, whose rules these are. A broadcast is a
-//! scope with one task for each regular worker, put into that worker's own inbox, from which nobody
-//! else takes. A worker looks into its inbox when it has no task of its own left, before it steals:
-//! a broadcast waits for busy workers.
+//! scope with one task for each regular worker, in that worker's own inbox, from which no other
+//! takes. A worker looks into its inbox when it has no task of its own left, before it steals: a
+//! broadcast waits for busy workers.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -16,11 +16,11 @@ use crate::task::value::Task;
 use crate::worker::current::WorkerThread;
 use crate::worker::tally::{Destination, ScopeKind, Tally};
 
-/// Which worker a broadcast's closure runs on.
+/// The worker on which a broadcast's closure runs.
 pub struct BroadcastContext<'a> {
     index: usize,
     threads: usize,
-    /// Neither `Send` nor `Sync`: it is true of the thread that it was made on.
+    /// Neither `Send` nor `Sync`: it describes the thread that it was made on.
     life: PhantomData<&'a mut dyn Fn()>,
 }
 
@@ -196,7 +196,7 @@ pub(crate) fn spawn_broadcast_in(
             if !shared.is_dropping() {
                 shared.handlers.told(|| BroadcastContext::with(|context| f(context)));
             }
-            // This may be the last one.
+            // This may drop the last reference.
             shared.handlers.told(|| drop(f));
         });
         open.post(index, task);

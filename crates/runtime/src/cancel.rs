@@ -69,7 +69,7 @@ impl CancellationToken {
     /// Cancels this token and its children, for good. Wait-free. Tasks that run are neither stopped
     /// nor waited for.
     pub fn cancel(&self) {
-        // Release: who stops for it sees what came before.
+        // Release: a task that stops for it sees what came before.
         self.0.cancelled.store(1, Ordering::Release);
     }
 

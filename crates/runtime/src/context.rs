@@ -1,10 +1,10 @@
-//! Questions of a thread about itself, and yields.
+//! A thread's questions about itself, and yields.
 
 use crate::pool::global;
 use crate::task::half::Worker;
 use crate::worker::current::WorkerThread;
 
-/// What a yield came to.
+/// The result of a yield.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Yield {
     /// A task was found and run.
@@ -24,7 +24,7 @@ impl Yield {
 ///
 /// For a task that waits for something that another task of the pool will do. The other task runs
 /// on top of the caller, on the same call stack, and the call returns when it has ended. It may be
-/// any task, even one that waits for the caller, and then neither ever ends: tasks that wait for
+/// any task, even a task that waits for the caller, and then neither ever ends: tasks that wait for
 /// each other should [join](crate::JoinHandle::join) handles instead. Once half of the worker's
 /// call stack is in use, only one yield in a thousand runs a task, and the others return
 /// [`Idle`](Yield::Idle). A yield is a point at which the worker can be

@@ -1,12 +1,11 @@
 //! Forks whose fast path is written in another language, as in the header of `capi/`.
 //!
 //! Such a fork does by itself what `fork` does: it writes a task into the slot at its worker's
-//! head, runs the first half, and pops the slot, as [`poach_deque::split::layout`] says. What is
-//! rare is here. A task's descriptor begins with the address of the function that its thief calls
+//! head, runs the first half, and pops the slot, as [`poach_deque::split::layout`] says. The rare
+//! cases are here. A task's descriptor begins with the address of the function that its thief calls
 //! with the slot and with the thief's own worker: `Descriptor` in `half`.
 //!
-//! A worker is the address of the first free slot of its stack: a [`Worker`] is that, and nothing
-//! else.
+//! A [`Worker`] is just the address of the first free slot of its stack.
 
 use std::fmt;
 use std::ptr::NonNull;
@@ -19,7 +18,7 @@ use crate::task::half::{Head, Worker};
 use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 
-/// What a [`Worker`] is the address of.
+/// The slot whose address a [`Worker`] is.
 pub type Slot = split::Slot<Machine>;
 
 const _: () = assert!(size_of::<Worker<'_>>() == size_of::<NonNull<Slot>>());
@@ -81,7 +80,7 @@ pub unsafe fn pop_at_floor(slot: NonNull<Slot>) -> bool {
     popped == Popped::Own
 }
 
-/// Ends the wait of the thread that got it from [`wait`], when it is dropped, on any thread.
+/// Its drop, on any thread, ends the wait of the thread that got it from [`wait`].
 pub struct Wake(Signal);
 
 impl fmt::Debug for Wake {

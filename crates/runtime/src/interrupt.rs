@@ -1,4 +1,4 @@
-//! Stop what all workers do, run one task to its end with all of them, then resume.
+//! Stops the work of all workers, runs one task to its end with all of them, and then resumes.
 //!
 //! Source: Lace's NEWFRAME, which Sylvan uses to collect garbage in the middle of a computation.
 //! Ours is cooperative and follows these rules.
@@ -9,38 +9,36 @@
 //!
 //! 1. *Takes its turn.* One interrupt at a time for each pool; a second waits for the first, and
 //!    its worker serves the first meanwhile.
-//! 2. *Calls everybody*: each regular worker, and each spare one that is at work. A worker answers
-//!    at its next **cooperation point**: wherever it looks for work (a join whose second half was
-//!    stolen, a scope that waits for its tasks, a yield, an idle worker), between two tasks of a
-//!    scope, at the end of a [`blocking`](crate::blocking()) section, and at [`check`]. In between
-//!    nothing is stopped: a leaf that computes for a second without a check delays the interrupt by
-//!    a second, and one that waits for the interrupt to have happened waits for ever.
-//! 3. *Waits until everybody has come.* From here to step 5 no task of the pool is running, on any
-//!    worker, but suspended below `f` on its call stack: `f` may do to what they share whatever
-//!    they allow at a cooperation point.
+//! 2. *Calls all workers*: regular workers, and spare workers at work. A worker answers at its next
+//!    **cooperation point**: wherever it looks for work, between two tasks of a scope, at the end
+//!    of a [`blocking`](crate::blocking()) section, and at [`check`]. It looks for work in a join
+//!    whose second half was stolen, in a scope that waits for its tasks, in a yield, and when idle.
+//!    In between nothing is stopped: a leaf that computes for a second without a check delays the
+//!    interrupt by a second, and a leaf that waits for the interrupt to have happened waits for
+//!    ever.
+//! 3. *Waits until all have come.* From here to step 5 no task of the pool is running, on any
+//!    worker, except those suspended below `f` on its call stack. `f` may do to their shared data
+//!    whatever they allow at a cooperation point.
 //! 4. *Runs `f` in a new frame*: `join`, `scope`, `spawn`, `broadcast` and the pool's own methods,
 //!    called in `f`, mean the frame, which has the same workers under the same indices, but deques
-//!    of its own. No worker takes a task of the suspended computation, and `f`'s tasks are stolen
-//!    by all. The pool's tasks that come in from outside wait. `f` may be interrupted in its turn:
-//!    frames nest.
-//! 5. *Ends* when `f` has returned and whatever it has spawned has ended. Then all resume where
-//!    they were. A panic in `f` ends the frame in the same way and travels to the caller.
-//!
+//!    of its own. No worker takes a task of the suspended computation, and all steal `f`'s tasks.
+//!    The pool's tasks from outside wait. `f` may be interrupted in its turn: frames nest.
+//! 5. *Ends* when `f` and all that it has spawned have ended. Then all resume where they were. A
+//!    panic in `f` ends the frame in the same way and travels to the caller.
 //! # How
 //!
 //! A frame is a [`PoolShared`] whose workers are not threads but visits of threads. Each worker
-//! finds a task in its inbox for calls, which no one else takes from, and which it looks into first
-//! of all; this task makes the thread a worker of the frame until the frame is finished, in the
-//! same way as a pool's own thread is until its pool is. So a frame's sleeping, stealing and ending
-//! need no argument of their own. While step 3 waits, the workers that have come wait in the
-//! frame's main loop.
+//! finds a task in its inbox for calls, which only it takes from, and looks into first. This task
+//! makes the thread a worker of the frame while the frame lasts, as a pool's own thread is a worker
+//! while its pool lasts. So a frame's sleeping, stealing and ending need no argument of their own.
+//! While step 3 waits, the workers that have come wait in the frame's main loop.
 //!
-//! The last one to leave a frame leaves it to the pool that was interrupted, which keeps it, and so
-//! its stacks and queues, for its next interrupt: making them anew took most of the time of a short
+//! The last worker to leave a frame gives it to the interrupted pool. The pool keeps it, with its
+//! stacks and queues, for its next interrupt: making them anew took most of the time of a short
 //! one.
 //!
-//! Nobody who is called can have left: the call keeps the pool open (see `termination`). A spare
-//! worker comes and goes under the lock that the roll call takes.
+//! A worker that is called cannot have left: the call keeps the pool open (see `termination`). A
+//! spare worker comes and goes under the lock that the roll call takes.
 
 use std::panic;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -114,8 +112,8 @@ pub fn interrupt<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     })
 }
 
-/// A point at which this thread, if it is a worker, can be [interrupted](interrupt). If nobody
-/// interrupts it, this is a load.
+/// A point at which this thread, if it is a worker, can be [interrupted](interrupt). Without an
+/// interrupt, this is a load.
 #[inline]
 pub fn check() {
     WorkerThread::with(|local| {
@@ -125,7 +123,7 @@ pub fn check() {
     });
 }
 
-/// Interrupts a pool that this thread is no worker of; it may be one of another.
+/// Interrupts a pool of which this thread is no worker; it may be a worker of another.
 pub(crate) fn interrupt_from<R: Send>(
     shared: &Arc<PoolShared>,
     local: Option<&WorkerThread>,
@@ -138,7 +136,7 @@ pub(crate) fn interrupt_from<R: Send>(
     task.hand_over(
         move || told.set(),
         |task| {
-            // The last one: the first may be a thread that has other things to do.
+            // The last one: the first may be a thread with other work.
             open.call(shared.threads - 1, task);
             signal.wait(local);
         },
@@ -185,11 +183,12 @@ fn interrupt_on<R>(local: &WorkerThread, f: impl FnOnce() -> R) -> R {
     }
 }
 
-/// The next interrupt has its turn.
+/// Gives the turn to the next interrupt.
 fn end(shared: &PoolShared) {
     shared.sleep.open_places();
     shared.spares.end_interrupt();
-    // Line P1 of sleep/README.md was the end; the threads that wait for their turn may be anywhere.
+    // Line P1 of sleep/README.md was the end; the threads that wait for their turn may sleep
+    // anywhere.
     shared.sleep.wake_all();
 }
 
@@ -197,7 +196,7 @@ struct Interruption {
     shared: Arc<PoolShared>,
     /// The workers' ends of the frame's queues, for the workers that come.
     owners: Mutex<Vec<Option<Spawns>>>,
-    /// How many were called and have not come yet.
+    /// The number of called workers that have not come yet.
     missing: <Machine as Memory>::Word,
 }
 
@@ -230,7 +229,7 @@ impl Interruption {
         Ok(Frame { shared, owners: owners.into_iter().map(Some).collect() })
     }
 
-    /// Nobody of this thread needs it any more. The last one leaves it to the next interrupt.
+    /// This thread leaves the frame. The last one keeps it for the next interrupt.
     fn finish(self: Arc<Self>) {
         if let Some(Interruption { shared, owners, .. }) = Arc::into_inner(self) {
             let owners = owners.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -261,7 +260,7 @@ impl Interruption {
         }
     }
 
-    /// A worker of the parent comes, tells the one that waits for it, and stays until the frame is
+    /// A worker of the parent comes, notifies the waiting one, and stays until the frame is
     /// finished.
     fn answer(self: Arc<Self>, index: usize, caller: usize) {
         self.visit(index, |visit| {

@@ -1,9 +1,10 @@
-//! What a thread sends to a pool without entering it: tasks, the tasks of a scope whose body stays
-//! on its thread, broadcasts, interrupts; questions; and the pool's end.
+//! A pool's methods that do not enter it: they spawn tasks, open scopes whose body stays on the
+//! calling thread, broadcast, interrupt, query and end the pool.
 //!
 //! All else is the crate's functions, called inside of the pool: [`ThreadPool::install`] and
-//! [`ThreadPool::run`] enter it, and then a `join`, a `scope`, a loop or a yield is the pool's. Each
-//! method here says what these two cannot: they would wait for a worker first, or move the body.
+//! [`ThreadPool::run`] enter it, and then a `join`, a `scope`, a loop or a yield is the pool's.
+//! These two would first wait for a worker, or move the body to another thread; the methods here do
+//! neither.
 
 use std::sync::Arc;
 
@@ -195,8 +196,7 @@ impl ThreadPool {
         WorkerThread::with(|local| local.is_some_and(|local| local.shared.serves(self.shared())))
     }
 
-    /// Calls `f` with what this pool's workers share, or with that of the frame that this thread
-    /// works for.
+    /// Calls `f` with the shared state of this pool, or of the frame that this thread works for.
     fn here<R>(&self, f: impl FnOnce(&Arc<PoolShared>) -> R) -> R {
         WorkerThread::with(|local| {
             let local = local.filter(|local| local.shared.serves(self.shared()));

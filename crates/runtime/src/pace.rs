@@ -2,24 +2,23 @@
 //! nap, rest and hesitate, and how much they take at once.
 //!
 //! This file is the table. It stands below the modules that use it, so that a constant is changed
-//! in one place, and each is named by what it limits. What is no matter of tuning (the width of a
-//! word, the limit of an interface) stands where it is used.
+//! in one place, and each name says what it limits. A constant that is not tuned (the width of a
+//! word, the limit of an interface) stands at its use.
 
 use std::time::Duration;
 
 // How often an idle worker looks before it sleeps.
 
-/// How often an idle worker looks at everything before it sleeps: first at once, then giving its
-/// processor away after each look, if that does not take long (`GiveWay`).
+/// How often an idle worker looks at everything before it sleeps. The first looks come without a
+/// yield, the others with a yield after each, unless yields take long (`GiveWay`).
 pub(crate) const SPIN_LOOKS: u32 = 64;
 
-/// How many of these looks come without giving the processor away. After them, and before it
-/// sleeps, it exposes what owners keep private that do not come back: see "Private tasks behind a
-/// long leaf" in `sleep/README.md`.
+/// The number of these looks without a yield. After them, and before it sleeps, it exposes private
+/// tasks of owners that do not come back: see "Private tasks behind a long leaf" in
+/// `sleep/README.md`.
 pub(crate) const EAGER_LOOKS: u32 = 16;
 
-/// A search finds out whether it has lasted long enough after so many looks each time: in a large
-/// pool a look takes long.
+/// A search asks the clock once in this number of looks: in a large pool a look takes long.
 pub(crate) const LOOKS_BETWEEN_CLOCKS: u32 = 2;
 
 /// Pauses of the processor between two eager looks.
@@ -33,10 +32,11 @@ pub(crate) const SPIN_BASE: Duration = Duration::from_micros(50);
 /// The longest interval between two pieces of work through which a worker looks.
 pub(crate) const LONGEST_SPIN_INTERVAL: Duration = Duration::from_millis(1);
 
-/// How long a worker looks to which work comes at intervals that are longer than that.
+/// How long a worker looks if its work comes at longer intervals.
 pub(crate) const RARE_SPIN: Duration = Duration::from_micros(5);
 
-/// What part of the time that its work takes a worker may look, beyond the base, in the long run.
+/// The share of its working time for which a worker may look, beyond the base, in the long run: one
+/// in this number.
 pub(crate) const SPIN_SHARE: u32 = 10;
 
 /// The most that a worker saves for later looks.
@@ -45,57 +45,56 @@ pub(crate) const LARGEST_SPIN_BUDGET: Duration = Duration::from_millis(2);
 // How long it naps.
 
 /// The first nap of a worker that sleeps while another runs something. The next ones double, up to
-/// [`LONGEST_NAP`], unless owners hesitate to wake anybody: then they are as long as this, or
-/// [`LONGEST_OWNERS_NAP`] at most while nobody runs anything. See `sleep/README.md`.
+/// [`LONGEST_NAP`]. While owners hesitate to wake a worker, they are as long as this, or at most
+/// [`LONGEST_OWNERS_NAP`] while none runs anything. See `sleep/README.md`.
 pub(crate) const FIRST_NAP: Duration = Duration::from_millis(1);
 
-/// The longest nap, of a worker that has found nothing at the end of all shorter ones.
+/// The longest nap, after all shorter ones found nothing.
 pub(crate) const LONGEST_NAP: Duration = Duration::from_secs(1);
 
 /// The longest nap during which an owner may count on the napper: see "Requests that are put off"
 /// in `sleep/README.md`.
 pub(crate) const LONGEST_OWNERS_NAP: Duration = Duration::from_millis(64);
 
-// When an owner wakes a sleeper: nanoseconds, where nothing else is said.
+// When an owner wakes a sleeper: in nanoseconds, unless a comment says otherwise.
 
 /// How long a region runs before a hesitating owner wakes a sleeper for it.
 pub(crate) const RENT: u64 = 64_000;
 
-/// What a wake is taken to cost its owner before one was measured, and at most: it may lose its
-/// processor meanwhile.
+/// The assumed cost of a wake to its owner before one was measured, and the maximum: the owner may
+/// lose its processor meanwhile.
 pub(crate) const WAKE_COST: u64 = 10_000;
 
-/// The account holds as much as so many wakes cost.
+/// The account holds at most the cost of this number of wakes.
 pub(crate) const WAKES_ON_ACCOUNT: u64 = 2;
 
-/// How long a debt is remembered, at first. One useless wake in so long costs some microseconds of
-/// each twenty milliseconds.
+/// The first time for which a debt is remembered. One useless wake in that time costs some
+/// microseconds of each twenty milliseconds.
 pub(crate) const FIRST_HESITATION: u64 = 20_000_000;
 
-/// Each debt without a wake in between that was worth its cost is remembered for twice as long, up
-/// to this.
+/// Each debt is remembered for twice as long as the last one, up to this, unless a wake in between
+/// was worth its cost.
 pub(crate) const LONGEST_HESITATION: u64 = FIRST_HESITATION << 4;
 
-/// The most that a wake which was put off wrongly counts for, at first: what sleepers nap.
+/// The most that the first mistaken delay of a wake counts for: a nap of a sleeper.
 pub(crate) const DEAREST_DELAY: u64 = 1_000_000;
 
-/// Each that is put off wrongly, with none between that was put off rightly, may count for twice
-/// as much, up to this: some thousand wakes.
+/// Each further mistaken delay, without a right one in between, counts for up to twice as much, up
+/// to this: some thousand wakes.
 pub(crate) const DEAREST_DELAY_OF_ALL: u64 = DEAREST_DELAY << 6;
 
-/// Forks further apart than this belong to different regions, if nothing private was left between
+/// Forks further apart than this belong to different regions, if no private task was left between
 /// them.
 pub(crate) const REGION_GAP: u64 = 10_000;
 
 // When a thief rests.
 
-/// What a steal must bring. Half of a region of 8 microseconds brings 4.2. A subtree of some
-/// hundred nodes, half a microsecond of work, takes 1.8 to 4.9 while its owner steals back from
-/// it, which is 0.9 to 2.0 for each of the steals that this makes.
+/// The least worth of a steal. Half of a region of 8 microseconds brings 4.2. A subtree of some
+/// hundred nodes, half a microsecond of work, takes 1.8 to 4.9 while its owner steals back from it:
+/// 0.9 to 2.0 for each of these steals.
 pub(crate) const STEAL_COST: Duration = Duration::from_micros(3);
 
-/// The credit that a thief begins with. It begins with half of that after the first rest, and so
-/// on.
+/// The credit of a new thief. After the first rest it begins with half of that, and so on.
 pub(crate) const FIRST_STEAL_CREDIT: Duration = Duration::from_micros(12);
 
 /// The most that a thief saves for later steals.
@@ -109,8 +108,8 @@ pub(crate) const REST_DOUBLINGS: u32 = 3;
 
 // When a yield takes long.
 
-/// A yield of this length has run a program that computes. A tenth of it made four workers on two
-/// processors slow, which took each other for one.
+/// A yield of this length has run a program that computes. With a tenth of it four workers on two
+/// processors took each other for such a program, and were slow.
 pub(crate) const LONG_YIELD: Duration = Duration::from_millis(1);
 
 /// How long one such yield is remembered: some ten slices, so that it costs little to ask again.
@@ -127,17 +126,18 @@ pub(crate) const SIGNAL_LOOKS: u32 = 16;
 
 // How much is taken at once, and how deep waits nest.
 
-/// So many tasks of a burst from outside a worker runs without a look at the other workers.
+/// The number of tasks of a burst from outside that a worker runs without a look at the other
+/// workers.
 pub(crate) const BURST_TASKS_AT_ONCE: u32 = 64;
 
-/// Tasks that a worker may have under way on top of waits unless the builder says otherwise.
+/// The default number of tasks that a worker may have under way on top of waits.
 pub(crate) const NESTING: usize = 64;
 
-/// How much of a call stack of unknown size may be used before waits are restricted: half of what
-/// a thread of the standard library has left when most of it was used before.
+/// The used size of a call stack of unknown size from which waits are restricted: half of what a
+/// thread of the standard library has left when most of it was used before.
 pub(crate) const UNKNOWN_HALF_STACK: usize = 512 << 10;
 
-/// One in so many deep yields runs something.
+/// One in this number of deep yields runs something.
 pub(crate) const DEEP_YIELDS: u32 = 1000;
 
 /// How long a patient wait sleeps without being woken before it takes any task.

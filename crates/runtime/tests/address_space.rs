@@ -11,7 +11,7 @@ use poach_runtime::{BuildError, ThreadPool, join};
 
 const ROLE: &str = "POACH_TEST_SCARCE";
 
-/// Runs the named test of this program in a process that may have so many KiB of address space.
+/// Runs the named test of this program in a process limited to `kib` KiB of address space.
 fn within(kib: u64, test: &str, body: impl FnOnce()) {
     if std::env::var_os(ROLE).is_some() {
         return body();
@@ -66,7 +66,7 @@ fn a_pool_that_cannot_be_had_is_refused() {
     });
 }
 
-/// Builds a pool of so many workers, each time in a process of its own.
+/// Builds a pool of `workers` workers, each time in a process of its own.
 fn small(kib: u64, workers: usize, test: &str) {
     for _ in 0..5 {
         within(kib, test, || {

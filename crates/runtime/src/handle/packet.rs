@@ -1,14 +1,14 @@
-//! What a spawned task and its handle share: first the closure, later what it came to.
+//! The state that a spawned task and its handle share: first the closure, later the outcome.
 //!
 //! The task is *queued*, then *running*, then *ended*. The thread that takes its job out of the
 //! packet, under the lock, begins it, and alone uses the closure from then on:
 //!
-//! - the worker that comes upon it in a queue or an inbox, and runs it;
-//! - a worker of its pool that waits for it, and is to take nothing else: it runs it right there;
+//! - the worker that finds it in a queue or an inbox, and runs it;
+//! - a worker of its pool that waits for it, and takes nothing else: it runs the task right there;
 //! - the thread that cancels it, and drops the closure at once; or the queue that is dropped with
 //!   it.
 //!
-//! For all others it has begun, so that what is left of it in a queue does nothing.
+//! For all other threads it has begun, so what is left of it in a queue does nothing.
 
 use std::any::Any;
 use std::mem;
@@ -27,15 +27,14 @@ use crate::worker::current::WorkerThread;
 use crate::worker::signal::Signal;
 use crate::worker::tally::Held;
 
-/// What a task belongs to until it has ended.
+/// The pool or scope that a task belongs to until it has ended.
 pub(crate) trait TaskContext: Send + 'static {
-    /// Whether a scope waits for it: then it is never dropped rather than started, and its panic is
-    /// the scope's.
+    /// Whether a scope waits for it: then it always starts, and its panic is the scope's.
     const IN_SCOPE: bool;
 
     fn shared(&self) -> &Arc<PoolShared>;
 
-    /// Whether the task has a turn, before which no wait begins it but one that is to take nothing
+    /// Whether the task has a turn. A wait begins it before its turn only if the wait takes nothing
     /// else.
     fn in_order(&self) -> bool;
 }
@@ -71,28 +70,27 @@ impl TaskContext for Held {
     }
 }
 
-/// A task as its handle knows it: the [`Packet`] of whatever closure. Each method is one call
-/// through the table, behind which all is in a place that is known.
+/// A task as its handle knows it: the [`Packet`] of any closure. Each method is one virtual call.
 pub(crate) trait Awaited<R>: Send + Sync + UnwindSafe + RefUnwindSafe {
     fn process_guard(&self) -> ProcessGuard;
     fn is_finished(&self) -> bool;
-    /// The worker `local` waits for the task: runs it, if it has not begun, and this one may.
+    /// The worker `local` waits for the task: runs it, if it has not begun, and `local` may.
     /// Returns whether it did.
     fn run_on(&self, local: &WorkerThread) -> bool;
     /// Ends a task that has not started as cancelled.
     fn cancel(&self) -> bool;
-    /// Has the end of the task tell `waiter`. Returns who was told before; `None` if the task has
-    /// ended.
+    /// Registers `waiter`, which the end of the task notifies. Returns the waiter before it; `None`
+    /// if the task has ended.
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter>;
-    /// Whether the task is under way on the calling thread, below the caller, who is the first to
+    /// Whether the task is under way on the calling thread, below the caller, which is the first to
     /// wait for it.
     fn is_below(&self) -> bool;
-    /// Whether the task has not ended, and whether its end wakes this one.
+    /// Whether the task has not ended, and whether its end wakes `waker`.
     fn is_pending_for(&self, waker: &Waker) -> (bool, bool);
     /// The outcome of the task that has ended.
     fn take(&self) -> Result<R, JoinError>;
-    /// The handle goes. A panic's payload that is dropped here was not asked for in time; the panic
-    /// hook has reported it.
+    /// The handle is dropped. A panic's payload that is dropped here was not asked for in time; the
+    /// panic hook has reported it.
     fn detach(&self);
 }
 
@@ -106,7 +104,8 @@ struct Inner<R, F, H> {
     waiter: Waiter,
     /// The closure and its context, until the task begins.
     job: Option<(F, H)>,
-    /// While the task runs, has a handle, and nobody waits by it; and the thread that runs it.
+    /// While the task runs, and has a handle by which no thread waits; with the thread that runs
+    /// it.
     awaitable: Option<(Awaitable, Here)>,
 }
 
@@ -120,12 +119,10 @@ enum State<R> {
     Detached,
 }
 
-/// A thread, while it is there.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Here(NonZeroUsize);
 
 impl Here {
-    /// The calling thread.
     fn get() -> Here {
         thread_local!(static HERE: u8 = const { 0 });
         HERE.with(|here| Here(NonNull::from(here).addr()))
@@ -140,7 +137,7 @@ pub(crate) enum Waiter {
     Task(Waker),
 }
 
-/// The task's side of a packet, until it runs. Dropped before, it cancels.
+/// The task's side of a packet, until it runs. Its drop before that cancels the task.
 pub(crate) struct Promise<R, F: FnOnce() -> R, H: TaskContext>(Option<Arc<Packet<R, F, H>>>);
 
 impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
@@ -176,9 +173,9 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         self.process_guard.lock(&self.inner)
     }
 
-    /// Runs the closure of the task that was begun, or drops it, if it is not to start any more,
-    /// and gives the outcome to `end`, which returns what nobody will ask for. Does not unwind.
-    /// Tells `unheard` of a panic that nobody will ask for.
+    /// Runs the closure of the begun task, or drops it, if the task must not start any more. Gives
+    /// the outcome to `end`, which returns an outcome that no handle will ask for. Does not unwind.
+    /// Passes to `unheard` a panic that no handle will ask for.
     #[inline(always)]
     fn run(
         closure: F,
@@ -194,16 +191,16 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
             return;
         }
         let outcome = catch(closure).map_err(JoinError::panicked);
-        // And here, and so may the destructor of a result that nobody wants.
+        // A waker may panic here, too, and so may the destructor of an unwanted result.
         handlers.told(|| match end(outcome) {
             Some(Ok(result)) => drop(result),
-            // This task ran, so that it was not cancelled.
+            // This task ran, so it was not cancelled.
             Some(Err(error)) => unheard(error.into_panic()),
             None => {}
         });
     }
 
-    /// Leaves the outcome and tells who waits. Returns what nobody will ask for.
+    /// Stores the outcome and notifies the waiter. Returns an outcome that no handle will ask for.
     #[inline(always)]
     pub(crate) fn end(&self, outcome: Result<R, JoinError>) -> Option<Result<R, JoinError>> {
         let mut inner = self.lock();
@@ -213,7 +210,7 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Packet<R, F, H> {
         inner.state = State::Ended(outcome);
         let awaitable = inner.awaitable.take();
         let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
-        // A waker is foreign code: not under the lock.
+        // A waker is foreign code: called after the lock is released.
         drop(inner);
         drop(awaitable);
         match waiter {
@@ -270,7 +267,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
         let handlers = &context.shared().handlers;
         let starts = H::IN_SCOPE || !context.shared().is_dropping();
         let end = |outcome| self.end(outcome);
-        // Its handle is there, so that somebody will ask.
+        // Its handle exists, and will ask for the outcome.
         local.run_awaited(|| Self::run(closure, handlers, starts, end, drop));
         true
     }
@@ -282,8 +279,8 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
         let mut inner = self.lock();
         drop(inner.awaitable.take());
-        // An unwanted `waiter` is foreign: dropped after the lock, as an argument, which a closure
-        // would not leave it.
+        // An unwanted `waiter` is foreign: it is an argument, which is dropped after the lock is
+        // released; a closure's capture would be dropped before.
         if inner.is_pending() { Some(mem::replace(&mut inner.waiter, waiter)) } else { None }
     }
 
@@ -310,7 +307,7 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
     }
 
     fn detach(&self) {
-        // In a child process the lock may be held by a thread that is not there.
+        // In a child process a thread that does not exist may hold the lock.
         if self.process_guard.is_elsewhere() {
             return;
         }
@@ -324,15 +321,15 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
         let next = if inner.is_pending() { State::Detached } else { State::Taken };
         let before = mem::replace(&mut inner.state, next);
         let waiter = mem::replace(&mut inner.waiter, Waiter::Nobody);
-        // Foreign destructors: not under the lock.
+        // Foreign destructors: after the lock is released.
         drop(inner);
         drop((before, waiter));
     }
 }
 
 impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
-    /// Runs the task, if nobody has begun it. Does not unwind. A panic that nobody will ask for is
-    /// told to the pool, or returned, for the scope.
+    /// Runs the task, if it has not begun. Does not unwind. A panic that no handle will ask for
+    /// goes to the pool's handler, or is returned, for the scope.
     #[inline(always)]
     pub(crate) fn run(mut self) -> Option<Box<dyn Any + Send>> {
         let packet = self.0.take()?;
@@ -347,7 +344,7 @@ impl<R, F: FnOnce() -> R + Send, H: TaskContext> Promise<R, F, H> {
         let (closure, context) = job?;
         let (handlers, mut for_scope) = (&context.shared().handlers, None);
         let starts = H::IN_SCOPE || !context.shared().is_dropping();
-        // Without a handle nobody else has the packet.
+        // Without a handle no other thread has the packet.
         let end = |outcome| if is_detached { Some(outcome) } else { packet.end(outcome) };
         Packet::<R, F, H>::run(closure, handlers, starts, end, |payload| {
             if H::IN_SCOPE {

@@ -1,4 +1,4 @@
-//! What the workers of a pool are given before there is any.
+//! The memory of a pool's workers, allocated before they start.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -23,8 +23,8 @@ use crate::system::reserved::Reserved;
 use crate::worker::current::WorkerThread;
 use poach_topology::{Placement, Topology};
 
-/// Spawned tasks that a worker's queue has room for before it grows: 32 bytes each, and 56 for what
-/// is large in it.
+/// Spawned tasks that a worker's queue holds before it grows: 32 bytes each, and 56 for the payload
+/// of a large one.
 const SPAWN_QUEUE: usize = 1 << 8;
 
 /// How a pool's workers are made.
@@ -34,29 +34,29 @@ pub(crate) struct PoolConfig {
     pub(crate) threads: usize,
     /// Places of guests: the last of the plan's slots.
     pub(crate) guests: usize,
-    /// Workers that begin asleep: whose threads do nothing before they look for work.
+    /// Workers that begin asleep: their threads do nothing before they look for work.
     pub(crate) asleep: Range<usize>,
     pub(crate) task_stacks: TaskStacks,
     pub(crate) wait_policy: WaitPolicy,
 }
 
-/// For how many pending forks a pool's workers have room.
+/// The number of pending forks for which each of a pool's workers has room.
 #[derive(Clone, Copy)]
 pub(crate) struct TaskStacks {
-    /// Those on threads whose call stacks the pool knows.
+    /// For workers on threads whose call stacks the pool knows.
     pub(crate) own: usize,
-    /// Those on the threads of others: guests, and worker 0 if `resident`.
+    /// For workers on other threads: guests, and worker 0 if `resident`.
     pub(crate) foreign: usize,
     pub(crate) resident: bool,
 }
 
 impl TaskStacks {
-    /// The same for all.
+    /// The same number for all.
     pub(crate) fn all(forks: usize) -> TaskStacks {
         TaskStacks { own: forks, foreign: forks, resident: false }
     }
 
-    /// As much less as is tried next; `None` if there is none with at least so many forks.
+    /// The next smaller sizes to try, with at least `least` forks each; `None` if there are none.
     fn less(self, least: usize) -> Option<TaskStacks> {
         let less = |forks: usize| forks.min((forks / 4).max(least));
         let (own, foreign) = (less(self.own), less(self.foreign));
@@ -69,57 +69,57 @@ impl TaskStacks {
     }
 }
 
-/// The most pending forks that a worker has room for unless the builder says otherwise.
+/// The default for the most pending forks of a worker.
 const MOST: usize = if MAX_SLOTS < 1 << 20 { MAX_SLOTS } else { 1 << 20 };
 
-/// The fewest forks that a worker has room for by default beside a call stack that is [`ENOUGH`].
+/// The default for the fewest pending forks of a worker beside a call stack that is [`ENOUGH`].
 const SMALLEST: usize = 1 << 14;
 
-/// Bytes of call stack that a fork takes at least, whose first half forks again: it returns, and
-/// knows its place.
+/// The least bytes of call stack of a fork whose first half forks again: its return address and its
+/// place.
 const LEAST_FRAME: usize = 32;
 
-/// For how many forks a worker has room by default that has so many bytes of call stack, if that is
-/// known: as many as these are enough for.
+/// The default number of forks of a worker with this much call stack, if that is known: as many as
+/// fit in it.
 pub(super) fn task_stack_beside(call_stack: Option<usize>) -> usize {
     call_stack.map_or(MOST, |bytes| (bytes / LEAST_FRAME).clamp(SMALLEST, MOST))
 }
 
-/// As much address space a C library may reserve for what a thread allocates.
+/// Address space that a C library may reserve for a thread's allocations.
 const ARENA: usize = 64 << 20;
 
-/// What a thread maps beside its call stack before it works: its guard page, the stack of its
-/// signal handlers, and a page for each of its first allocations, if there is no room for an
-/// [`ARENA`].
+/// Memory that a thread maps beside its call stack before it works: its guard page and the stack of
+/// its signal handlers. If there is no room for an [`ARENA`], each of its first allocations takes a
+/// page.
 const BESIDE_CALL_STACK: usize = 128 << 10;
 
-/// And what is made for a worker beside its task stack: its queue above all.
+/// Memory of a worker beside its task stack: its queue above all.
 const BESIDE_TASK_STACK: usize = 128 << 10;
 
-/// And for all of them.
+/// Memory of all of them together.
 const BESIDE_WORKERS: usize = 1 << 20;
 
-/// Bytes of call stack that are enough, if the builder does not say how many.
+/// The default for bytes of call stack that are enough.
 const ENOUGH: usize = 2 << 20;
 
-/// And the fewest that are tried.
+/// The fewest bytes of call stack that are tried.
 const LEAST: usize = 256 << 10;
 
-/// What a pool reserves, of which it makes do with less where address space is short.
+/// The sizes that a pool reserves, smaller if address space is short.
 #[derive(Clone, Copy)]
 pub(super) struct Sizes {
     pub(super) task_stacks: TaskStacks,
-    /// Whether the builder has said how large they are.
+    /// Whether the builder has set them.
     pub(super) task_stacks_set: bool,
     /// Bytes of a call stack.
     pub(super) call_stack: usize,
     pub(super) call_stack_set: bool,
-    /// Whether a handler starts the threads, which then has to find the room for them.
+    /// Whether a handler starts the threads, and so has to find the room for them.
     pub(super) handler: bool,
 }
 
 impl Sizes {
-    /// What is tried next; `None` if this is the least.
+    /// The next smaller sizes to try; `None` if these are the least.
     fn less(self) -> Option<Sizes> {
         if !self.task_stacks_set {
             if let Some(task_stacks) = self.task_stacks.less(SMALLEST) {
@@ -130,38 +130,38 @@ impl Sizes {
             return None;
         }
         let call_stack = (self.call_stack / 2).max(LEAST);
-        // With half of the call stack goes half of the forks, once that is less than enough.
+        // Half of the call stack has room for half of the forks, once that is less than enough.
         let fewest = SMALLEST.min(call_stack / (ENOUGH / SMALLEST));
         let less = if self.task_stacks_set { None } else { self.task_stacks.less(fewest) };
         Some(Sizes { task_stacks: less.unwrap_or(self.task_stacks), call_stack, ..self })
     }
 }
 
-/// What [`allocate_what_fits`] has made.
+/// The result of [`allocate_what_fits`].
 pub(super) struct Made {
     pub(super) shared: Arc<PoolShared>,
     pub(super) owners: Vec<Spawns>,
     /// Bytes of call stack that each thread gets.
     pub(super) call_stack: usize,
-    /// What the threads need, [`for_thread`] each, where address space is limited.
+    /// Address space for the threads, [`for_thread`] each, if it is limited.
     pub(super) reserved: Option<Reserved>,
 }
 
-/// What is reserved for a worker that has room for so many forks.
+/// The address space of a worker with room for `forks` forks.
 fn for_worker(forks: usize) -> usize {
     forks.saturating_mul(layout::SLOT).saturating_add(BESIDE_TASK_STACK)
 }
 
-/// What is reserved for a thread with a call stack of so many bytes.
+/// The address space of a thread with a call stack of `call_stack` bytes.
 pub(super) fn for_thread(call_stack: usize) -> usize {
     call_stack.saturating_add(BESIDE_CALL_STACK)
 }
 
-/// [`allocate`], with smaller task stacks and then smaller call stacks, if the system has no
-/// address space for larger ones in so many threads.
+/// [`allocate`], with smaller task stacks and then smaller call stacks, if the system has too
+/// little address space for larger ones in this number of threads.
 ///
-/// The task stacks are as large as leaves room for what the C library reserves for each thread, if
-/// they can be. Where that is not to be had either, threads do with less.
+/// If they can be, the task stacks leave room for what the C library reserves for each thread.
+/// Otherwise the threads do with less.
 pub(super) fn allocate_what_fits(
     plan: &Arc<Plan>,
     mut config: PoolConfig,
@@ -204,16 +204,15 @@ pub(super) fn allocate_what_fits(
     }
 }
 
-/// Whether the process may have as much address space as there is: no limit is set (`ulimit -v`),
-/// and the system promises more than it has. Takes one system call; the system's policy is read
-/// once a process.
+/// Whether the process may use all of its address space: no limit is set (`ulimit -v`), and the
+/// system overcommits. Takes one system call; the system's policy is read once a process.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn is_unlimited() -> bool {
     struct Overcommits(bool);
     impl Default for Overcommits {
         fn default() -> Self {
             let policy = std::fs::read_to_string("/proc/sys/vm/overcommit_memory");
-            // 2 is "don't overcommit". Where it cannot be read, the room is looked at.
+            // 2 is "don't overcommit". If it cannot be read, the room is measured.
             Overcommits(policy.is_ok_and(|policy| policy.trim() != "2"))
         }
     }
@@ -221,14 +220,14 @@ fn is_unlimited() -> bool {
     getrlimit(Resource::As).current.is_none() && OVERCOMMITS.get().0
 }
 
-/// Not known, or, under Miri, not to be asked for.
+/// Unknown, or, under Miri, not to be asked for.
 #[cfg(any(not(target_os = "linux"), miri))]
 fn is_unlimited() -> bool {
     true
 }
 
-/// Makes a pool's shared state and its workers' own ends of their queues, with nobody in it yet: in
-/// what is `reserved` for them, if something is.
+/// Makes a pool's shared state and its workers' ends of their queues, without threads, in
+/// `reserved` memory if there is some.
 pub(crate) fn allocate(
     plan: &Arc<Plan>,
     config: PoolConfig,
@@ -236,8 +235,8 @@ pub(crate) fn allocate(
     parent: Option<Arc<PoolShared>>,
     mut reserved: Option<&mut Reserved>,
 ) -> Result<(Arc<PoolShared>, Vec<Spawns>), BuildError> {
-    // Thieves will want it. Until the system has answered they expose nothing, and workers must
-    // look by themselves.
+    // Thieves will need the barrier. Until the system has answered they expose nothing, and workers
+    // must look by themselves.
     let is_answered = membarrier::is_registered() || membarrier::is_refused();
     let slots = plan.slots();
     let PoolConfig { threads, guests, asleep, task_stacks, wait_policy } = config;
@@ -249,13 +248,13 @@ pub(crate) fn allocate(
     let mut workers = Vec::with_capacity(slots);
     for index in 0..slots {
         let make = || {
-            // In a frame within another, a worker is the same thread as outside.
+            // In a frame, a worker is the same thread as outside.
             let watch = match &parent {
                 Some(parent) => Arc::clone(&parent.workers[index].watch),
                 None => Arc::new(CachePadded::new(Watch::new())),
             };
             let events = || DequeEvents::new(index, &sleep, &watch, &wake_policy);
-            // That of a bound worker is to lie on its processor's node.
+            // The stack of a bound worker must lie on its processor's node.
             let stack =
                 if plan.processor(index).is_some() { Stack::new_untouched } else { Stack::new };
             let forks = task_stacks.of(index, slots - guests);
@@ -263,7 +262,7 @@ pub(crate) fn allocate(
             if let Some(reserved) = &mut reserved {
                 reserved.release(for_worker(forks));
             }
-            // Nothing is allocated in between.
+            // No allocation happens in between.
             let forks = stack(forks, of_forks).map_err(BuildError::TaskStack)?;
             let spawns: Spawns =
                 Split::with_context(SPAWN_QUEUE, 0, of_spawns).map_err(BuildError::SpawnQueue)?;

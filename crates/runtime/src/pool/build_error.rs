@@ -15,16 +15,16 @@ use poach_topology::TopologyError;
 #[doc(alias = "max_num_threads")]
 pub const MAX_THREADS: usize = 1024;
 
-/// Why a pool could not be made. `Debug` says what `Display` says, since most programs show it by
-/// an `unwrap`.
+/// Why a pool could not be made. `Debug` prints the text of `Display`, since most programs show it
+/// by an `unwrap`.
 #[non_exhaustive]
 pub enum BuildError {
     /// Zero threads, or, together with the spare ones, more than [`MAX_THREADS`].
     Threads(usize),
     /// Places for more [callers](crate::ThreadPoolBuilder::callers) than a pool can have.
     Callers(usize),
-    /// The environment variable for the number of threads, or for the barrier, holds something
-    /// else.
+    /// The environment variable for the number of threads, or for the barrier, has another value
+    /// than the allowed ones.
     Environment {
         /// Its name.
         variable: &'static str,
@@ -33,7 +33,7 @@ pub enum BuildError {
     },
     /// The name of worker `index` contains a NUL, which no thread's name can.
     Name {
-        /// Which worker, from 0.
+        /// The worker's index, from 0.
         index: usize,
     },
     /// A worker's task stack could not be reserved.
@@ -41,23 +41,23 @@ pub enum BuildError {
     /// Address space is limited, and there is not enough of it, even for smaller call stacks and
     /// task stacks where the builder has not said how large they are.
     AddressSpace {
-        /// For so many threads.
+        /// The number of threads.
         threads: usize,
-        /// The bytes that were asked for last.
+        /// The bytes that the last attempt asked for.
         bytes: usize,
     },
     /// There is no memory for a worker's queue of spawned tasks.
     SpawnQueue(CapacityError),
     /// The system refused to start worker `index`; those already started have ended.
     Spawn {
-        /// Which worker, from 0.
+        /// The worker's index, from 0.
         index: usize,
-        /// What the system said.
+        /// The system's error.
         source: io::Error,
     },
     /// The start handler panicked on worker `index`; all have ended.
     Start {
-        /// Which worker, from 0.
+        /// The worker's index, from 0.
         index: usize,
     },
     /// The workers were to be pinned, and the system refused.

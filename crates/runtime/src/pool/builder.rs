@@ -1,4 +1,4 @@
-//! How a pool is to be made.
+//! The settings of a pool.
 
 use std::any::Any;
 use std::fmt;
@@ -25,11 +25,9 @@ use crate::sleep::guests;
 use crate::worker::current::WorkerThread;
 use poach_topology::{Placement, Topology};
 
-/// Threads from outside that may work for a pool at the same time, unless the builder says
-/// otherwise.
+/// The default number of threads from outside that may work for a pool at the same time.
 const CALLERS: usize = 4;
 
-/// Starts a worker's thread.
 pub(crate) type Spawner<'h> = Box<dyn FnMut(ThreadBuilder) -> io::Result<()> + 'h>;
 type Namer<'h> = Box<dyn FnMut(usize) -> Option<String> + 'h>;
 
@@ -141,14 +139,14 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// space, and of memory once it is used.
     ///
     /// By default it is as many as fit in the thread's call stack, at 32 bytes each, from 2^14 to
-    /// 2^20: 2^18 with the default [`stack_size`](ThreadPoolBuilder::stack_size), and 2^20 if
-    /// the pool does not know the call stack. If address space is short (`ulimit -v`, or a system
-    /// that does not overcommit), it is less than that, but no less than 2^14, then the call
-    /// stacks become smaller, down to 2 MiB, and then both do, down to 2^11 forks and 256 KiB.
-    /// What was set by `task_stack` or `stack_size` stays as it is. If there is not enough even
-    /// then, [`build`](ThreadPoolBuilder::build) returns [`BuildError::AddressSpace`]. The
-    /// answer does not depend on how the threads run: what all of them need is reserved before the
-    /// first one starts.
+    /// 2^20: 2^18 with the default [`stack_size`](ThreadPoolBuilder::stack_size), and 2^20 if the
+    /// pool does not know the call stack. If address space is short (`ulimit -v`, or a system that
+    /// does not overcommit), it is less than that, but no less than 2^14. Next the call stacks
+    /// become smaller, down to 2 MiB, and then both do, down to 2^11 forks and 256 KiB. A value
+    /// that was set by `task_stack` or `stack_size` stays as it is. If there is not enough even
+    /// then, [`build`](ThreadPoolBuilder::build) returns [`BuildError::AddressSpace`]. The answer
+    /// does not depend on how the threads run: what all of them need is reserved before the first
+    /// one starts.
     pub fn task_stack(mut self, forks: usize) -> Self {
         self.task_stack = Some(forks);
         self
@@ -204,12 +202,12 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// | call, by a thread that is no worker | runs on |
     /// |---|---|
-    /// | [`run`](ThreadPool::run); in the global pool also [`join`](crate::join()), [`scope`](crate::scope()) and the loops (`par_for` and the others) | the calling thread, if fewer than so many others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
+    /// | [`run`](ThreadPool::run); in the global pool also [`join`](crate::join()), [`scope`](crate::scope()) and the loops (`par_for` and the others) | the calling thread, if fewer than `most` others are in such a call: with its thread-local variables, its call stack and its processor. Second halves, a scope's tasks and parts of loops may be taken by the pool's threads. The calls of further threads are handed over, and run on the pool's own threads |
     /// | [`install`](ThreadPool::install), [`spawn`](ThreadPool::spawn), [`broadcast`](ThreadPool::broadcast), [`interrupt`](ThreadPool::interrupt) | the pool's own threads, always |
     /// | [`in_place_scope`](ThreadPool::in_place_scope), [`in_place_scope_fifo`](ThreadPool::in_place_scope_fifo) | the calling thread, always; the scope's tasks run on the pool's own threads |
     ///
-    /// A further caller is not kept waiting for a place: callers may wait for each other within
-    /// their calls, as those of the example do, and then nobody would leave a place.
+    /// A further caller does not wait for a place: callers may wait for each other within their
+    /// calls, as those of the example do, and then no place would become free.
     ///
     /// So a server whose 16 request threads rely on thread-local variables (a tracing span, say) in
     /// these calls needs `callers(16)`. Each place takes address space for a task stack, and
@@ -395,7 +393,7 @@ impl<'h> ThreadPoolBuilder<'h> {
         }
     }
 
-    /// As `build`; `spawner` starts the threads, if it is given.
+    /// As `build`, with `spawner` to start the threads, if it is given.
     pub(crate) fn build_with(
         self,
         mut spawner: Option<&mut dyn FnMut(ThreadBuilder) -> io::Result<()>>,
@@ -420,7 +418,7 @@ impl<'h> ThreadPoolBuilder<'h> {
         let slots = own + guests;
         let plan = Plan::new(slots, threads, &self.pin, self.victims, self.topology)?;
         let plan = Arc::new(plan);
-        // It cannot be undone: so not for settings that are refused.
+        // It cannot be undone, so it is not done for settings that are refused.
         if without_barrier {
             membarrier::switch_off();
         }
@@ -430,7 +428,7 @@ impl<'h> ThreadPoolBuilder<'h> {
         let task_stacks = if let Some(forks) = self.task_stack {
             TaskStacks::all(forks)
         } else {
-            // A handler that is told no size has threads with call stacks of its own.
+            // A handler that is given no size uses call stacks of its own.
             let known = (spawner.is_none() || self.stack_size.is_some()).then_some(call_stack);
             TaskStacks {
                 own: task_stack_beside(known),
@@ -445,8 +443,8 @@ impl<'h> ThreadPoolBuilder<'h> {
             call_stack_set: self.stack_size.is_some() || environment::is_stack_set(),
             handler: spawner.is_some(),
         };
-        // A handler may use the pool on a worker that has not begun to look for work, or leave a
-        // thread out.
+        // A handler may use the pool on a worker that does not look for work yet, or start no
+        // thread for a worker.
         let asleep = match (&spawner, &handlers.start) {
             (None, None) => usize::from(self.use_current_thread)..threads,
             _ => 0..0,
@@ -455,14 +453,14 @@ impl<'h> ThreadPoolBuilder<'h> {
         let Made { shared, mut owners, call_stack, mut reserved } =
             allocate_what_fits(&plan, config, &handlers, own, sizes)?;
         let guests = Guests::new(&shared, owners.split_off(own));
-        // Started workers are ended by this value's drop, should a later one fail to start.
+        // If a later worker fails to start, this value's drop ends the started ones.
         let started = Mutex::new(Vec::with_capacity(own));
         let mut pool = ThreadPool { shared, guests, threads: started, joins_on_drop: true };
         let mut name = self.name;
         let (report, started) = mpsc::channel();
         let waits = plan.processor(0).is_some() || pool.shared.handlers.awaited_start().is_some();
         let (mut resident, mut names) = (None, Vec::with_capacity(own));
-        // Dropped before the pool is, whose threads wait at it.
+        // Dropped before the pool, whose threads wait at it.
         let mut gate = reserved.as_ref().filter(|_| spawner.is_none()).map(|_| Gate::closed());
         for (index, spawns) in owners.into_iter().enumerate() {
             let local = NewWorker { shared: Arc::clone(&pool.shared), index, spawns, stack: None };
@@ -512,7 +510,7 @@ impl<'h> ThreadPoolBuilder<'h> {
             }
             place.local().reside();
         }
-        // Nobody else has the shared state to set them.
+        // No other thread has the shared state.
         _ = pool.shared.names.set(names);
         pool.joins_on_drop = self.joins_on_drop;
         Ok(pool)
@@ -523,15 +521,15 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// For a program that will install a seccomp filter against `membarrier(2)` once it has
     /// started, and for measurements. The barrier is the process's, so this holds for all pools of
-    /// the process, those too that exist, and cannot be undone. A pool that exists may make a few
-    /// barriers still: to take tasks of workers that have not come to their queues since. So if the
+    /// the process, existing ones included, and cannot be undone. An existing pool may still make a
+    /// few barriers, to take tasks of workers that have not come to their queues since. So if the
     /// filter kills, build the first pool with this. The environment variable `POACH_BARRIER` does
     /// the same if it is `off`; if it is neither that nor `on` nor empty,
     /// [`build`](ThreadPoolBuilder::build) returns [`BuildError::Environment`].
     ///
-    /// A filter that comes without this does no harm either, if it returns an error, but for tasks
-    /// that a worker had pushed before it learnt of that: they wait until it comes back to its
-    /// deque, if the filter is on all threads.
+    /// Without this, a filter that returns an error does little harm. If it is on all threads, the
+    /// tasks that a worker had pushed before it learnt of it wait until the worker comes back to
+    /// its deque.
     ///
     /// ```
     /// # use poach_runtime as poach;

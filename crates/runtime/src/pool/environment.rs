@@ -1,5 +1,5 @@
-//! What the environment says of pools, where their builder says nothing. Nothing else of the
-//! runtime reads it.
+//! The environment variables of pools, read for settings that the builder leaves open. Nothing else
+//! of the runtime reads them.
 //!
 //! | variable | what it says | where it is documented |
 //! |---|---|---|
@@ -17,7 +17,7 @@ use super::build_error::{BuildError, MAX_THREADS};
 const THREADS: &str = "POACH_THREADS";
 pub(super) const BARRIER: &str = "POACH_BARRIER";
 
-/// Whether pools are to do without the process-wide barrier.
+/// Whether pools do without the process-wide barrier.
 pub(super) fn without_barrier() -> Result<bool, BuildError> {
     without_barrier_by(env::var_os(BARRIER))
 }
@@ -31,7 +31,7 @@ fn without_barrier_by(variable: Option<OsString>) -> Result<bool, BuildError> {
     }
 }
 
-/// The number of threads where the builder has none.
+/// The number of threads, if the builder has none.
 pub(super) fn threads() -> Result<usize, BuildError> {
     threads_from(env::var_os(THREADS))
 }
@@ -47,11 +47,11 @@ fn threads_from(variable: Option<OsString>) -> Result<usize, BuildError> {
     }
 }
 
-/// Bytes of call stack a worker gets unless the builder, or the environment, says otherwise.
+/// The default bytes of call stack of a worker.
 const STACK: usize = 8 << 20;
 
-/// Bytes of call stack where the builder says none: the default, or what the variable that
-/// `std::thread` heeds asks for, if it is more.
+/// Bytes of call stack, if the builder sets none: the default, or the value of the variable of
+/// `std::thread`, if that is more.
 pub(super) fn stack() -> usize {
     stack_of(asked_stack())
 }
@@ -60,7 +60,7 @@ fn stack_of(asked: Option<usize>) -> usize {
     asked.map_or(STACK, |bytes| bytes.max(STACK))
 }
 
-/// Whether the variable says how many.
+/// Whether the variable sets a size.
 pub(super) fn is_stack_set() -> bool {
     asked_stack().is_some()
 }

@@ -1,8 +1,9 @@
-//! Where the threads of a pool wait for each other to start, if address space is limited.
+//! The gate at which the threads of a pool wait for each other to start, if address space is
+//! limited.
 //!
-//! The next thread is started once the last one has come here: by then it has taken what address
-//! space it takes. Nobody goes on before all have come. So how much there is for each does not
-//! depend on who runs when, and a pool that can be made once can be made each time.
+//! The next thread is started once the last one has arrived here: by then it has taken its address
+//! space. No thread goes on before all have arrived. So the space for each does not depend on the
+//! schedule, and a pool that can be made once can be made each time.
 
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +22,7 @@ struct Inner {
 }
 
 struct State {
-    /// How many threads have come.
+    /// The number of threads that have arrived.
     came: usize,
     open: bool,
 }
@@ -37,18 +38,16 @@ impl Inner {
 }
 
 impl Gate {
-    /// With nobody at it.
     pub(super) fn closed() -> Gate {
         let state = Mutex::new(State { came: 0, open: false });
         Gate { shared: Arc::new(Inner { state, changed: Condvar::new() }), started: 0 }
     }
 
-    /// For the thread that is started next.
     pub(super) fn place(&self) -> Place {
         Place(Arc::clone(&self.shared))
     }
 
-    /// Waits until the thread has come that was started last.
+    /// Waits until the last started thread has arrived.
     pub(super) fn wait(&mut self) {
         self.started += 1;
         self.shared.wait_while(self.shared.lock(), |state| state.came < self.started);

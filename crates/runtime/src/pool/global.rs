@@ -1,4 +1,4 @@
-//! The pool of what is called outside of any.
+//! The global pool, for calls outside of any pool.
 
 use std::cell::Cell;
 use std::sync::OnceLock;
@@ -10,8 +10,8 @@ use super::{ThreadPool, ThreadPoolBuilder};
 use crate::system::process::PerProcess;
 
 static GLOBAL: PerProcess<OnceLock<ThreadPool>> = PerProcess::new();
-/// A word and no `OnceLock`, which a thread of the parent may be setting at a fork: the child would
-/// wait for it.
+/// A word and not a `OnceLock`: a thread of the parent may be setting that at a fork, and the child
+/// would wait for it.
 static GLOBAL_BUILDER: AtomicCell<Option<fn() -> ThreadPoolBuilder<'static>>> =
     AtomicCell::new(None);
 const _: () = assert!(AtomicCell::<Option<fn() -> ThreadPoolBuilder<'static>>>::is_lock_free());
@@ -42,8 +42,8 @@ fn first_use() -> &'static ThreadPool {
     })
 }
 
-/// This thread makes the global pool, or waits for another that does, until the value is dropped.
-/// What the builder calls, the user's own code, would otherwise wait for itself.
+/// Marks this thread as making the global pool, or as waiting for a thread that does, until the
+/// value is dropped. Otherwise the user's own code, called by the builder, would wait for itself.
 struct Makes;
 
 impl Makes {

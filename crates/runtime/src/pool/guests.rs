@@ -1,9 +1,8 @@
-//! Threads from outside that work for a pool: a worker of their own for as long.
+//! Guests: threads from outside that work for a pool, each with a worker of its own meanwhile.
 //!
-//! A place has what a worker has, but for a thread: a slot in the pool, with deques, and a
-//! [`WorkerThread`]. The thread that has taken the place's bit
-//! ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the `WorkerThread`, until it gives the bit
-//! back.
+//! A place is a worker without a thread: a slot in the pool, with deques, and a [`WorkerThread`].
+//! The thread that has taken the place's bit ([`Sleep::enter`](crate::sleep::Sleep::enter)) has the
+//! `WorkerThread`, until it gives the bit back.
 
 use std::sync::Arc;
 use std::thread;
@@ -15,25 +14,25 @@ use crate::worker::current::WorkerThread;
 /// The places of a pool's guests.
 pub(crate) struct Guests(Box<[WorkerThread]>);
 
-// SAFETY: a `WorkerThread` is used by one thread at a time: by the thread that has taken its place,
-// with a read-modify-write that acquires what the last thread there has released. What it holds may
-// be used and dropped by any thread in turn: the owner's end of a queue, which is Send, a head of a
-// stack, which belongs to the thread that has the `WorkerThread`, and cells.
+// SAFETY: one thread at a time uses a `WorkerThread`: the thread that has taken its place, with a
+// read-modify-write that acquires the release of the place's last thread. Any thread may in turn
+// use and drop its content: the owner's end of a queue, which is Send, a head of a stack, which
+// belongs to the thread that has the `WorkerThread`, and cells.
 unsafe impl Send for Guests {}
-// SAFETY: a `WorkerThread` is used by one thread at a time; through a shared reference a thread
-// reaches the `WorkerThread` whose place it has taken, and no other.
+// SAFETY: one thread at a time uses a `WorkerThread`; through a shared reference a thread reaches
+// the `WorkerThread` whose place it has taken, and no other.
 unsafe impl Sync for Guests {}
 
 impl Guests {
-    /// Of the last slots of a pool, whose owners' ends these are.
+    /// The guests of a pool's last slots; `owners` are their ends of the queues.
     pub(crate) fn new(shared: &Arc<PoolShared>, owners: Vec<Spawns>) -> Guests {
         let first = shared.workers.len() - owners.len();
         let local = |(place, spawns)| WorkerThread::new(Arc::clone(shared), first + place, spawns);
         Guests(owners.into_iter().enumerate().map(local).collect())
     }
 
-    /// Calls `f` on this thread, which is no worker, as a worker, after an interrupt that is under
-    /// way; gives it back if all places are taken, or there are none.
+    /// Calls `f` on this thread, which is no worker, as a worker, after any interrupt that is under
+    /// way. Gives `f` back if all places are taken, or there are none.
     ///
     /// # Panics
     ///

@@ -81,8 +81,8 @@ impl ThreadPool {
         self.shared.threads
     }
 
-    /// The length of an array that has an element for each [index](crate::current_thread_index) in
-    /// this pool: [`threads`](ThreadPool::threads), and one more for each
+    /// The length of an array with an element for each [index](crate::current_thread_index) in this
+    /// pool. It is [`threads`](ThreadPool::threads), and one more for each
     /// [spare](ThreadPoolBuilder::spares) worker and each [thread from
     /// outside](ThreadPoolBuilder::callers) that can work for the pool at the same time.
     ///
@@ -160,7 +160,7 @@ impl ThreadPool {
         local: Option<&WorkerThread>,
         f: impl FnOnce() -> R + Send,
     ) -> R {
-        // Once the task is lent out there is no way back.
+        // The task cannot be taken back once it is lent out.
         self.shared.process_guard.check();
         let signal = Signal::new(local);
         let task = FrameTask::new(f);
@@ -192,7 +192,7 @@ impl ThreadPool {
         let threads =
             std::mem::take(self.threads.get_mut().unwrap_or_else(PoisonError::into_inner));
         if self.shared.process_guard.is_elsewhere() {
-            // The threads are in another process; nobody here must touch their handles or locks.
+            // The threads are in another process; this one must not touch their handles or locks.
             std::mem::forget(threads);
             return;
         }

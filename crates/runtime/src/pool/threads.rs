@@ -1,4 +1,4 @@
-//! Where a pool's threads come from: its own, somebody else's, or the current one.
+//! The threads of a pool: its own, other code's, or the current one.
 
 use std::fmt;
 use std::io;
@@ -19,7 +19,7 @@ pub(crate) struct NewWorker {
     pub(crate) shared: Arc<PoolShared>,
     pub(crate) index: usize,
     pub(crate) spawns: Spawns,
-    /// The size of the call stack, if the pool has asked for it itself.
+    /// The size of the call stack, if the pool itself has set it.
     pub(crate) stack: Option<usize>,
 }
 
@@ -39,11 +39,11 @@ pub struct ThreadBuilder {
     pub(crate) name: Option<String>,
     pub(crate) stack_size: Option<usize>,
     pub(crate) slot: NewWorker,
-    /// Where to bind it.
+    /// The processor to bind it to.
     pub(crate) processor: Option<usize>,
-    /// Who wants to know whether that was possible, and how its start handler ended.
+    /// Receives whether the binding was possible, and how the start handler ended.
     pub(crate) report: Option<mpsc::Sender<Result<(), BuildError>>>,
-    /// Where it waits until all have started, if it does.
+    /// The gate at which it waits until all have started, if there is one.
     pub(crate) gate: Option<Place>,
 }
 
@@ -87,12 +87,11 @@ impl ThreadBuilder {
         self.describe()?.spawn(move || self.run())
     }
 
-    /// What the thread is to be like; its worker is told how large a call stack that gives it.
+    /// The settings of the thread; also tells its worker the resulting size of the call stack.
     fn describe(&mut self) -> io::Result<thread::Builder> {
         let bytes = self.stack_size.unwrap_or_else(environment::stack);
-        // On Windows the standard library rounds it up past the last number there is, and the
-        // thread has a call stack of the default size, while its worker would rely on this
-        // one.
+        // On Windows the standard library rounds it up past the largest number, and the thread has
+        // a call stack of the default size, while its worker would rely on this size.
         if isize::try_from(bytes).is_err() {
             let why = format!("no address space has room for a call stack of {bytes} bytes");
             return Err(io::Error::new(io::ErrorKind::InvalidInput, why));
@@ -116,11 +115,10 @@ impl fmt::Debug for ThreadBuilder {
     }
 }
 
-/// A worker's thread. `started` is told how its start handler has ended, or, if nobody waits for
-/// that, that the thread runs.
+/// The main function of a worker's thread. It reports to `started` how the start handler has ended,
+/// or, if no thread waits for that, that the thread runs.
 fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
     let (shared, index) = (Arc::clone(&local.shared), local.index);
-    // Whether it has not panicked.
     let told = |handler: &Option<IndexHandler>| {
         let mut fine = handler.is_none();
         if let Some(handler) = handler {
@@ -131,7 +129,7 @@ fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
         }
         fine
     };
-    // The handlers are called on the worker that they are told of.
+    // Handlers are called on the worker whose index they get.
     local.enter(|local| {
         if shared.handlers.start_is_awaited {
             let fine = told(&shared.handlers.start);
@@ -148,7 +146,7 @@ fn work(local: WorkerThread, started: impl FnOnce(Result<(), BuildError>)) {
         told(&shared.handlers.exit);
     });
     drop(local);
-    // With the pool's handlers, if this thread is the last to know them.
+    // With the pool's handlers, if this is the last reference to them.
     dispose(shared);
 }
 
@@ -169,11 +167,13 @@ impl<'h> ThreadPoolBuilder<'h> {
     /// [yields](crate::yield_now): a [broadcast](crate::broadcast()) and an
     /// [interrupt](crate::interrupt()) wait until then. Other workers run the tasks that it spawns
     /// meanwhile, if there are any. Start and exit handlers are not called for this thread. Its
-    /// part of the pool's memory is never freed. When it drops the pool, it runs the tasks that
-    /// it has spawned and that have not started, and does not wait for the other workers. If
-    /// another thread drops the pool, a broadcast or an interrupt that this thread has begun still
-    /// finds all workers; a task that it spawns into a scope may have to wait for this thread
-    /// itself. Once the workers have ended, its spawns, broadcasts and interrupts panic.
+    /// part of the pool's memory is never freed.
+    ///
+    /// When it drops the pool, it runs the tasks that it has spawned and that have not started, and
+    /// does not wait for the other workers. If another thread drops the pool, a broadcast or an
+    /// interrupt that this thread has begun still finds all workers. A task that it spawns into a
+    /// scope may then have to wait for this thread itself. Once the workers have ended, its spawns,
+    /// broadcasts and interrupts panic.
     ///
     /// If the thread is a worker already, `build` returns [`BuildError::CurrentThreadInPool`].
     pub fn use_current_thread(mut self) -> Self {

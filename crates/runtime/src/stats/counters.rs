@@ -1,14 +1,13 @@
-//! What each worker has done, counted by itself.
+//! The counters of each worker, kept by itself.
 //!
-//! Each worker has counters of its own, on cache lines of its own, and is the only one that writes
-//! them (or the guest whose place it is): a load, an addition and a store, all plain. Other threads
-//! read them with plain loads. So counting takes no locked instruction, and moves no cache line
-//! while nobody reads.
+//! Each worker has counters of its own, on cache lines of its own. Only the worker writes them, or
+//! the guest in that place: a load, an addition and a store, all plain. Other threads read them
+//! with plain loads. So counting takes no locked instruction, and moves no cache line while no
+//! thread reads.
 //!
-//! Counting is always on, and there is no feature for it, because it stands on cold paths alone:
-//! where a worker takes a task out of a queue, steals, shares, sleeps, calls another. A fork that
-//! nobody steals is not counted: it costs a few stores in all, and one more would show. Its number
-//! is the program's to know.
+//! Counting is always on, because it stands only on cold paths: where a worker takes a task out of
+//! a queue, steals, shares, sleeps, calls another. A fork that no thief steals is not counted: it
+//! costs a few stores in all, and one more would show. The program knows that number itself.
 
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -20,11 +19,11 @@ impl Count {
         Count(Word::new(0))
     }
 
-    /// One more. Only on the thread of the worker whose counter it is.
+    /// Adds one. Only on the thread of the worker whose counter it is.
     #[inline(always)]
     pub(crate) fn up(&self) {
-        // Relaxed, both: one thread writes, so nothing is lost between the two; a reader wants a
-        // recent number, and nothing with it.
+        // Relaxed, both: one thread writes, so nothing is lost between the two; a reader wants only
+        // a recent number.
         self.0.store(self.0.load(Ordering::Relaxed).wrapping_add(1), Ordering::Relaxed);
     }
 
@@ -34,7 +33,6 @@ impl Count {
     }
 }
 
-/// What a worker counts.
 pub(crate) struct Counters {
     pub(crate) tasks: Count,
     pub(crate) steals: Count,

@@ -1,20 +1,18 @@
-//! What each worker notes of its work while its pool is recorded: see [`trace`](crate::trace).
+//! The events of each worker while its pool is recorded: see [`trace`](crate::trace).
 //!
 //! # Why a lock
 //!
-//! A buffer is touched by its worker, and by the thread that starts and stops. A lock says what
-//! must be said about that, and is paid for by a recording alone; no argument about memory is
-//! needed. A child process in which a thread of its parent holds the lock for ever goes without the
-//! buffer.
+//! A worker uses its buffer, and so does the thread that starts and stops a recording. With a lock
+//! no argument about memory is needed, and a recording alone pays for it. A child process in which
+//! a thread of its parent holds the lock for ever goes without the buffer.
 //!
 //! # Why spans nest
 //!
-//! A worker's spans are opened and closed by one thread in the order of its call stack, by values
-//! that close what they opened when they are dropped. (While a worker sleeps, another thread may be
-//! in its place: what it opens and closes lies within the worker's sleep.) A buffer takes a new
-//! span only while it has room for its end and for the ends of all that are open. So what is
-//! missing from a full buffer are whole spans (and marks), and the number of them is told; no span
-//! has a false end.
+//! One thread opens and closes a worker's spans in the order of its call stack, by values that
+//! close on drop what they opened. (While a worker sleeps, another thread may be in its place: its
+//! spans lie within the worker's sleep.) A buffer takes a new span only while it has room for its
+//! end and for the ends of all open spans. So a full buffer misses whole spans (and marks), and
+//! counts them; no span has a false end.
 
 use std::collections::TryReserveError;
 use std::sync::{Mutex, MutexGuard};
@@ -30,7 +28,7 @@ use crate::system::process::ProcessGuard;
 pub enum Activity {
     /// Runs the second half of a join, stolen from worker `victim`.
     StolenFork {
-        /// Whose it was.
+        /// The worker it was stolen from.
         victim: usize,
         /// Whether it was stolen by leapfrogging: `victim` was running what this worker waited
         /// for.
@@ -38,7 +36,7 @@ pub enum Activity {
     },
     /// Runs a spawned task, the first of those stolen at once from worker `victim`.
     StolenTask {
-        /// Whose it was.
+        /// The worker it was stolen from.
         victim: usize,
     },
     /// Runs a spawned task from its own queue.
@@ -46,7 +44,7 @@ pub enum Activity {
     /// Runs a task that came from outside, or was sent to this worker, as by a
     /// [broadcast](crate::ThreadPool::broadcast).
     InjectedTask,
-    /// Runs what a thread from outside calls, which is that thread: see
+    /// Runs the call of a thread from outside, on that thread: see
     /// [`ThreadPoolBuilder::callers`](crate::ThreadPoolBuilder::callers).
     InPlace,
     /// Waits for something, and takes work meanwhile.
@@ -56,7 +54,7 @@ pub enum Activity {
 }
 
 impl Activity {
-    /// What it is called in the exports.
+    /// Its name in the exports.
     pub fn name(self) -> &'static str {
         match self {
             Activity::StolenFork { leap: false, .. } => "stolen fork",
@@ -70,7 +68,7 @@ impl Activity {
         }
     }
 
-    /// Whose work it was, if it was stolen.
+    /// The worker it was stolen from, if it was stolen.
     pub fn victim(self) -> Option<usize> {
         match self {
             Activity::StolenFork { victim, .. } | Activity::StolenTask { victim } => Some(victim),
@@ -87,7 +85,7 @@ pub enum Mark {
     Shared,
     /// It made tasks of worker `victim` visible, because their owner did not come to its deque.
     Exposed {
-        /// Whose they are.
+        /// The owner of the tasks.
         victim: usize,
     },
     /// It called a sleeper.
@@ -95,7 +93,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// What it is called in the exports.
+    /// Its name in the exports.
     pub fn name(self) -> &'static str {
         match self {
             Mark::Shared => "shared",
@@ -118,18 +116,18 @@ pub(crate) struct Event {
 
 /// The buffer of one worker in one recording.
 pub(crate) struct Events {
-    /// Which recording, from 1.
+    /// The number of the recording, from 1.
     recording: u64,
     capacity: usize,
-    /// How many spans have begun and not ended.
+    /// The number of spans that have begun and not ended.
     open: usize,
-    /// How many spans and marks there was no room for.
+    /// The number of spans and marks without room.
     pub(crate) missed: u64,
     pub(crate) list: Vec<Event>,
 }
 
 impl Events {
-    /// Whether there is room for so many, and for the ends of all open spans.
+    /// Whether there is room for `events` events, and for the ends of all open spans.
     fn has_room(&mut self, events: usize) -> bool {
         let room = self.list.len() + self.open + events <= self.capacity;
         self.missed += u64::from(!room);
@@ -220,12 +218,12 @@ impl Track {
         }
     }
 
-    /// The buffer; `None` where a thread of the parent process has it.
+    /// The buffer; `None` if a thread of the parent process holds it.
     fn lock(&self) -> Option<MutexGuard<'_, Option<Events>>> {
         self.process_guard.try_lock(&self.events)
     }
 
-    /// Starts recording; refused if there is no memory for so many events.
+    /// Starts recording; refused if there is no memory for `capacity` events.
     pub(crate) fn start(&self, recording: u64, capacity: usize) -> Result<(), TryReserveError> {
         let mut list = Vec::new();
         list.try_reserve_exact(capacity)?;
@@ -244,9 +242,8 @@ impl Track {
     }
 }
 
-/// How many recordings of a pool there have been, and whether one is on.
+/// The number of a pool's recordings, and whether one is on.
 pub(crate) struct Recordings {
-    /// How many there have been.
     number: <Machine as Memory>::Word,
     /// 1 while one is on.
     on: <Machine as Memory>::Word,

@@ -1,7 +1,6 @@
-//! What can be seen of a worker while it works: the counters it keeps, and the track it leaves in a
-//! recording.
+//! A worker's observable record: its counters, and its track in a recording.
 //!
-//! The runtime says here what it does, once for both.
+//! The runtime reports each event here once for both.
 
 use poach_deque::split::Exposure;
 use poach_memory::{Machine, Memory, Ordering, Word};
@@ -10,7 +9,7 @@ use crate::stats::counters::Counters;
 use crate::stats::track::{Activity, Mark, Open, Track};
 use crate::system::processor;
 
-/// One worker's. Written by its own thread, or by the guest whose place it is.
+/// One worker's. Written by its own thread, or by the guest in its place.
 pub(crate) struct Watch {
     pub(crate) counters: Counters,
     pub(crate) track: Track,
@@ -23,7 +22,7 @@ impl Watch {
         Watch { counters: Counters::new(), track: Track::new(), processor: Word::new(0) }
     }
 
-    /// The worker says where it runs.
+    /// Records the processor on which the worker runs.
     pub(crate) fn is_here(&self) {
         let number = processor::here().map_or(0, |processor| processor as u64 + 1);
         // Relaxed: a hint.
@@ -77,7 +76,7 @@ impl Watch {
         self.counters.shrinks.up();
     }
 
-    /// The worker has made so many process-wide barriers before it slept, or left others asleep.
+    /// The worker has made `barriers` process-wide barriers before it slept, or left others asleep.
     pub(crate) fn fenced(&self, barriers: u64) {
         (0..barriers).for_each(|_| self.counters.membarriers.up());
     }

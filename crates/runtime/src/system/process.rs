@@ -7,10 +7,10 @@
 //!
 //! The global pool is one a process: a child that asks for it makes its own ([`PerProcess`]).
 //!
-//! The count is kept by a handler registered with `pthread_atfork`, rather than by comparing
-//! process ids: reading a word costs nothing where `getpid` is a system call, and a child in a new
-//! process namespace may well have its parent's number. A copy made past the C library (a raw
-//! `clone`, a `vfork`) runs no handlers; POSIX lets such a child do little but `exec` anyway.
+//! A handler registered with `pthread_atfork` keeps the count. Comparing process ids would not do:
+//! `getpid` is a system call, while reading a word costs nothing, and a child in a new process
+//! namespace may well have its parent's number. A copy made past the C library (a raw `clone`, a
+//! `vfork`) runs no handlers; POSIX lets such a child do little but `exec` anyway.
 
 use std::mem;
 use std::ptr;

@@ -1,4 +1,4 @@
-//! Which processor a thread is on, and moving it away from one.
+//! The processor of a thread, and moving a thread away from one.
 
 #[cfg(target_os = "linux")]
 use rustix::thread::{sched_getaffinity, sched_setaffinity};

@@ -1,9 +1,9 @@
 //! Address space that is kept for what is mapped later.
 //!
-//! Where address space is limited, a thread that starts takes more of it than its call stack: the C
-//! library tries to reserve 64 MiB for what the thread allocates, and does with less if it must. So
-//! the threads that start first would take what the last ones need for their call stacks, as far as
-//! they come to it. A pool keeps that until it is their turn.
+//! If address space is limited, a thread that starts takes more of it than its call stack. The C
+//! library tries to reserve 64 MiB for the thread's allocations, and does with less if it must. So
+//! the threads that start first could take what the last ones need for their call stacks. A pool
+//! reserves that until their turn.
 
 #[cfg(all(target_os = "linux", not(miri)))]
 mod system {
@@ -14,7 +14,7 @@ mod system {
     /// A multiple of all sizes of pages.
     const PAGE: usize = 64 << 10;
 
-    /// So many bytes of address space, until the value is dropped.
+    /// `bytes` of address space, until the value is dropped.
     pub(crate) struct Reserved {
         start: *mut u8,
         bytes: usize,
@@ -28,8 +28,8 @@ mod system {
         pub(crate) fn new(bytes: usize) -> Option<Reserved> {
             let bytes = bytes.max(1).checked_next_multiple_of(PAGE)?;
             // Writable and private, as a call stack: so it counts as address space. It is one
-            // mapping for all stacks, and the system may refuse one that is larger than
-            // its memory; without a reservation it does not ask.
+            // mapping for all stacks, and the system may refuse a mapping larger than its memory;
+            // without a reservation it is not asked for one.
             let (access, flags) =
                 (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE | MapFlags::NORESERVE);
             // SAFETY: at an address of the system's own choice, where nothing is mapped.
@@ -37,7 +37,7 @@ mod system {
             Some(Reserved { start: start.cast(), bytes })
         }
 
-        /// Gives so many bytes of it back, rounded down to [`PAGE`], or what is left of it.
+        /// Gives `bytes` of it back, rounded down to [`PAGE`], or what is left of it.
         pub(crate) fn release(&mut self, bytes: usize) {
             let bytes = (bytes / PAGE * PAGE).min(self.bytes);
             if bytes != 0 {

@@ -1,6 +1,5 @@
-//! A join's half as thieves and owners have it: the worker as a value, which forks it, and the
-//! second half in its slot, where its owner or a thief takes it, and where a thief leaves what it
-//! came to.
+//! A join's half for thieves and owners: the worker as a value, which forks it, and the second half
+//! in its slot. Its owner or a thief takes it from there, and the thief leaves its outcome there.
 
 use std::marker::PhantomData;
 use std::ptr;
@@ -58,8 +57,7 @@ pub struct Worker<'w> {
     life: PhantomData<(&'w (), *mut ())>,
 }
 
-/// What no token has: its name and message are what the compiler says where a half captures a
-/// token.
+/// Without any implementation: it exists for its error message.
 #[diagnostic::on_unimplemented(
     message = "a `Worker` belongs to its own thread and cannot be captured by a half of a join, or sent elsewhere",
     label = "uses a `Worker` from outside of this closure",
@@ -68,7 +66,6 @@ pub struct Worker<'w> {
 )]
 pub trait UsesTheWorkerItIsGiven {}
 
-/// A token's.
 pub struct OuterWorker<'w>(PhantomData<&'w ()>);
 
 // SAFETY: there is no such implementation: nothing implements the trait. It stands here for its
@@ -107,8 +104,8 @@ impl Worker<'_> {
 
 pub(crate) type Slot = split::Slot<Machine>;
 
-/// What a thief needs to know of a stolen half. [`foreign`](super::foreign) makes such descriptors
-/// in other languages.
+/// A thief's view of a stolen half. [`foreign`](super::foreign) makes such descriptors in other
+/// languages.
 #[repr(C, align(8))]
 struct Descriptor {
     /// Runs the closure in the slot, and leaves the outcome there.
@@ -145,12 +142,12 @@ pub(crate) fn run_stolen(stolen: &Stolen<'_, Machine>, thief: usize, worker: Wor
     // SAFETY: the slot holds what `join` pushed with this descriptor; the claim made it this
     // thread's.
     unsafe { (descriptor.run)(slot, worker) };
-    // Line P1 of sleep/README.md: the caller wakes the victim. Nobody else writes the word before
-    // the victim has seen DONE.
+    // Line P1 of sleep/README.md: the caller wakes the victim. No other thread writes the word
+    // before the victim has seen DONE.
     say_done(slot.status());
 }
 
-/// Runs a task without a result where it stands, which its owner has popped.
+/// Runs a popped task without a result in its slot.
 ///
 /// # Safety
 ///
@@ -171,14 +168,15 @@ pub(crate) unsafe fn run_popped(head: Head) -> Outcome<()> {
     unsafe { take_outcome(slot) }
 }
 
-/// Says in this word that an outcome stands beside it.
+/// Sets the word that says that an outcome stands beside it.
 #[inline(always)]
 pub(crate) fn say_done<W: Word>(status: &W) {
-    // Release: hands the outcome over to who acquires this in `is_done`.
+    // Release: hands the outcome to the thread that acquires this in `is_done`.
     status.store(Status::DONE, Ordering::Release);
 }
 
-/// Whether [`say_done`] was called: then the outcome is this thread's, which alone waits for it.
+/// Whether [`say_done`] was called: then the outcome belongs to this thread, which alone waits for
+/// it.
 #[inline(always)]
 pub(crate) fn is_done<W: Word>(status: &W) -> bool {
     // Acquire: pairs with the release in `say_done`.

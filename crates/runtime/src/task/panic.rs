@@ -1,32 +1,32 @@
-//! Where code of the user's runs, and what its panics come to.
+//! Every call of the user's code, and the handling of its panics.
 //!
 //! # The barrier
 //!
-//! Frames of the runtime's are lent to tasks: a scope's, that of a join whose half was stolen, that
+//! Frames of the runtime are lent to tasks: the frames of a scope, of a join whose half was stolen,
 //! of a thread that waits for a call. A panic that left such a frame before its tasks have ended
-//! would free what they use. So no task unwinds into the worker that runs it: every task, spawned
-//! or stolen, is called through a function pointer of the C ABI (`Vtable::run` in `task`,
-//! `Descriptor::run` in `fork`), which ends the process rather than let a panic through, and
-//! costs nothing where there is none. That is the last line, and nothing is known to come to it:
-//! inside, each kind of task catches what it calls, and says who is told.
+//! would free memory that they use. So no task unwinds into the worker that runs it. Every task,
+//! spawned or stolen, is called through a function pointer of the C ABI (`Vtable::run` in `value`,
+//! `Descriptor::run` in `half`). That ends the process rather than let a panic through, and costs
+//! nothing without one. It is the last line of defence, and no known panic reaches it: inside, each
+//! kind of task catches its panics, and says where they go.
 //!
 //! # What is done with a panic
 //!
-//! - It *travels* if somebody waits for the task: to the join, the scope, the handle.
-//! - It is *told* to the pool's panic handler if nobody does: a detached task, a broadcast that was
-//!   spawned, a start or an exit handler.
+//! - It *travels* if a thread waits for the task: to the join, the scope, the handle.
+//! - It is *told* to the pool's panic handler otherwise: that of a detached task, of a spawned
+//!   broadcast, of a start or an exit handler.
 //! - It is *dropped* if another one travels already (the second of a scope or of a join), as rayon
 //!   and `std` do. The panic hook has reported it.
 //!
 //! # What is done with a destructor that panics
 //!
-//! What is dropped by the runtime, because nobody takes it, may panic in its destructor: the
-//! payload of a panic, a result, what a closure holds. [`dispose`] catches that and drops the
+//! A value that the runtime drops, because no thread takes it, may panic in its destructor: the
+//! payload of a panic, a result, a closure's capture. [`dispose`] catches that and drops the
 //! payload of the new panic; if that panics as well, its payload is forgotten. `std` ends the
 //! process when the payload of a thread's panic panics on drop, and rayon does where any destructor
-//! unwinds into a worker: neither has a place to catch it. Here there is one, the hook has
-//! printed the message, and the program has another panic under way, or has said that it wants to
-//! know nothing of this task. So a box is leaked, and the pool goes on.
+//! unwinds into a worker: neither has a place to catch it. Here there is one, and the hook has
+//! printed the message. The program has another panic under way, or has dropped its interest in
+//! this task. So a box is leaked, and the pool goes on.
 //!
 //! # Everything of the user's that is called
 //!
@@ -54,33 +54,32 @@
 //! | the panic hook | the thread that panics | `std` ends the process | perhaps one of `std`'s |
 //!
 //! `tests/it/foreign_code.rs` runs each of them with a panic whose payload panics when it is
-//! dropped, and wakers that wait for the task that they belong to.
+//! dropped, and wakers that wait for their own task.
 
 use std::any::Any;
 use std::mem::{self, ManuallyDrop};
 use std::panic::{self, AssertUnwindSafe};
 
-/// What code of the user's came to: its value, or what it panicked with.
+/// The outcome of the user's code: its value, or its panic's payload.
 pub(crate) type Outcome<R> = Result<R, Box<dyn Any + Send>>;
 
-/// Runs code of the user's, and returns what it panicked with.
+/// Runs code of the user's, and catches its panic.
 #[inline(always)]
 pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Outcome<R> {
     panic::catch_unwind(AssertUnwindSafe(run))
 }
 
-/// Runs code of which even a panic must not get out: who should be told of it is told of another
-/// one.
+/// Runs code whose panic must not get out, because another panic is being handled already.
 pub(crate) fn quietly(run: impl FnOnce()) {
     if let Err(payload) = catch(run) {
         if let Err(payload) = catch(|| drop(payload)) {
-            // A payload whose destructor panics, with another one that may do the same.
+            // A payload whose destructor panics, with a payload that may do the same.
             mem::forget(payload);
         }
     }
 }
 
-/// Drops what nobody takes.
+/// Drops a value that no thread takes.
 pub(crate) fn dispose<T>(value: T) {
     quietly(|| drop(value));
 }
@@ -118,7 +117,7 @@ mod tests {
 
     use super::*;
 
-    /// Panics when it is dropped, so many times in a row.
+    /// Panics when it is dropped, that number of times in a row.
     struct Bomb<'a>(u32, &'a Cell<u32>);
 
     impl Drop for Bomb<'_> {

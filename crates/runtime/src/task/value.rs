@@ -3,9 +3,9 @@
 //! A closure of up to [`INLINE`] bytes is stored in the task; a larger one in a box. Either way the
 //! task is moved, by value, into a queue's slot and out again.
 //!
-//! A worker's own queue keeps a task [`InTwo`]: most closures are small, a reference or two, and
-//! with them and the vtable a slot of 32 bytes is full, half a cache line. A larger one lies
-//! beside.
+//! A worker's own queue keeps a task [`InTwo`] parts: most closures are small, a reference or two.
+//! With them and the vtable a slot of 32 bytes is full, half a cache line. A larger closure lies
+//! beside it.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;
@@ -35,16 +35,16 @@ pub(crate) struct Head {
 
 /// A closure to be run once, by the thread that holds it.
 ///
-/// A closure that is counted somewhere returns [`Ended`]; one that is not, nothing.
+/// A closure that is counted returns [`Ended`]; any other returns nothing.
 pub(crate) struct Task {
     vtable: &'static Vtable,
     payload: Payload,
 }
 
-/// That a task has run, and where it is still counted, if anywhere. Its runner takes it off there.
+/// The end of a task, and the count that it is still in, if any. Its runner takes it off there.
 ///
-/// The task does not do so itself, since its runner often knows that place already, and can count
-/// many ends in a register before it says so.
+/// The task does not do so itself, since its runner often knows that count already, and can sum
+/// many ends in a register first.
 #[derive(Clone, Copy)]
 #[repr(transparent)]
 #[must_use = "a task that is not taken off is waited for for ever"]
@@ -60,7 +60,7 @@ impl From<()> for Ended {
     }
 }
 
-/// A closure on its way to become a task, in the place where that will be.
+/// A closure that becomes a task in its final place.
 pub(crate) struct Fresh<F>(F);
 
 impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
@@ -72,7 +72,6 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
         Fresh(closure)
     }
 
-    /// Of a closure that borrows nothing.
     #[inline(always)]
     pub(crate) fn detached(closure: F) -> Fresh<F>
     where
@@ -110,10 +109,10 @@ impl<R: Into<Ended>, F: FnOnce() -> R + Send> Fresh<F> {
     }
 }
 
-/// A task where it stands, taken out of its queue and not yet run.
+/// A task in its place, taken out of its queue and not yet run.
 ///
-/// It is used up before its place is used again: this is made by functions of this module, for as
-/// long as a call of theirs lasts, or of a task that stays where it is.
+/// It is used up before its place is reused: functions of this module make it for the time of their
+/// own call, or of a task that stays in place.
 #[must_use = "a task is run once"]
 pub(crate) struct Standing {
     vtable: &'static Vtable,
@@ -125,8 +124,7 @@ impl Standing {
     /// Runs the closure. Does not unwind: a panic that the closure does not catch ends the process.
     #[inline(always)]
     pub(crate) fn run(self) -> Ended {
-        // SAFETY: the closure is in the one place or the other, as its vtable knows, and is used
-        // once.
+        // SAFETY: the vtable knows in which of the two places the closure is, and it is used once.
         unsafe { (self.vtable.run)(self.small, self.large) }
     }
 
@@ -151,30 +149,30 @@ pub(crate) fn run_youngest<C: Context + Send>(
     run: impl FnOnce(Standing) -> Ended,
 ) -> Option<Ended> {
     let run = |head: *mut Head, rest: *mut Payload| {
-        // SAFETY: the queue shows where a task stands, which is used once.
+        // SAFETY: the queue passes the place of a task, which is used once.
         run(unsafe { Standing::at(head, rest) })
     };
-    // SAFETY: what runs a task moves its closure out before it calls it; `run` knows nothing of the
-    // queue.
+    // SAFETY: a task moves its closure out before it calls it; `run` does not know the queue.
     unsafe { queue.pop_in_place(run) }
 }
 
-/// Gives the youngest tasks of a queue like that to `run`, one after the other, as long as that
-/// takes nothing but pops and `run` says so.
+/// Passes the youngest tasks of a queue to `run`, as `run_youngest` does, as long as that takes
+/// only pops and `run` returns true.
 #[inline(always)]
 pub(crate) fn run_each<C: Context + Send>(queue: &Queue<C>, mut run: impl FnMut(Standing) -> bool) {
     let run = |head: *mut Head, rest: *mut Payload| {
-        // SAFETY: the queue shows where a task stands, which is used once.
+        // SAFETY: the queue passes the place of a task, which is used once.
         run(unsafe { Standing::at(head, rest) })
     };
-    // SAFETY: as in `run_youngest`.
+    // SAFETY: as in `run_youngest`: a task moves its closure out first, and `run` does not know the
+    // queue.
     unsafe { queue.pop_each_in_place(run) };
 }
 
-/// What can be done with a closure of one type.
+/// The operations on a closure of one type.
 ///
-/// Each is given two places: that of a closure of up to [`IN_HEAD`] bytes, and that of a larger
-/// one. In a [`Task`] they are the same.
+/// Each gets two places: for a closure of up to [`IN_HEAD`] bytes, and for a larger one. In a
+/// [`Task`] they are the same.
 struct Vtable {
     run: Run,
     drop: unsafe fn(*mut u64, *mut Payload),
@@ -226,7 +224,7 @@ impl Task {
         Task { vtable: const { &Vtable::of::<R, F>() }, payload }
     }
 
-    /// As [`new`](Task::new), made where it is to be.
+    /// As [`new`](Task::new), made in its final place.
     ///
     /// # Safety
     ///
@@ -248,8 +246,8 @@ impl Task {
         let payload = unsafe { &raw mut (*head).payload };
         // SAFETY: the place is large enough for a pointer.
         unsafe { vtable.write(const { &Vtable::of::<R, F>() }) };
-        // SAFETY: the place is large and aligned enough for an F; what it does not fill
-        // may be anything.
+        // SAFETY: the place is large and aligned enough for an F; bytes that it does not fill may
+        // be anything.
         unsafe { closure_at::<F>(payload.cast(), rest).write(closure) };
     }
 
@@ -288,7 +286,7 @@ impl Drop for Task {
 }
 
 // SAFETY: the vtable and the words of a small closure go to the head and come from there, those of
-// a large one to the rest; which it is stands in the vtable, which is static.
+// a large one to the rest. The vtable, which is static, says which it is.
 unsafe impl Storage<Task> for InTwo {
     type Head = Head;
     type Rest = Payload;

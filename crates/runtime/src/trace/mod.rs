@@ -31,7 +31,7 @@ pub enum RecordError {
     AlreadyRecording,
     /// The pool belongs to the process from which this one was forked.
     Forked,
-    /// There is no memory for so many events a worker.
+    /// There is no memory for `events` events a worker.
     OutOfMemory {
         /// How many were asked for.
         events: usize,

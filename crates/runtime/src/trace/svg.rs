@@ -59,8 +59,8 @@ fn paint(activity: Activity) -> &'static str {
     }
 }
 
-/// A mark's colour, half its width, and its place in [`MARKINGS`]. Who shares calls a sleeper right
-/// afterwards: the narrower mark stands before the wider.
+/// A mark's colour, half its width, and its place in [`MARKINGS`]. A worker that shares calls a
+/// sleeper right afterwards: the narrower mark stands before the wider.
 fn ink(mark: Mark) -> (&'static str, f64, usize) {
     match mark {
         Mark::Shared => ("#000000", 4.0, 0),

@@ -73,7 +73,7 @@ fn nothing_is_kept_while_nothing_is_recorded() {
     assert!(track.stop().is_none());
 }
 
-/// One worker that does one of everything, and one that does nothing.
+/// A worker that does one of everything, and a worker that does nothing.
 fn example() -> Trace {
     let at = Duration::from_micros;
     let activities = [

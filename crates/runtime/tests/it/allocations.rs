@@ -13,7 +13,8 @@ fn on_a_worker<R: Send>(f: impl FnOnce() -> R + Send) -> R {
     ThreadPool::builder().num_threads(1).build().unwrap().install(f)
 }
 
-/// How often tasks that capture so many bytes allocate, in a queue that has held as many before.
+/// How often tasks that capture `BYTES` bytes allocate, in a queue that has held as many tasks
+/// before.
 fn allocations_of_tasks<const BYTES: usize>() -> u64 {
     let tasks = || {
         scope(|s| {

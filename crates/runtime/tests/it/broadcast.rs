@@ -152,7 +152,8 @@ fn a_busy_worker_is_waited_for() {
                 thread::sleep(std::time::Duration::from_millis(5));
                 done.store(1, Ordering::SeqCst);
             });
-            // Whoever runs that task runs the broadcast after it, in this scope or the next.
+            // The worker that runs that task runs the broadcast after it, in this scope or the
+            // next.
         });
         assert_eq!(broadcast(|_| done.load(Ordering::SeqCst)), [1, 1]);
     });

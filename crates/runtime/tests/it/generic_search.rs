@@ -1,6 +1,6 @@
-//! The worker's loop over a worker of somebody else's: its deques are queues behind locks, its
-//! memory the machine's, and it is safe code. Each task runs once, whoever has nothing sleeps until
-//! it is called, and all workers come to an end.
+//! The worker's loop over another kind of worker: its deques are queues behind locks, its memory
+//! the machine's, and it is safe code. Each task runs once, a worker without work sleeps until it
+//! is called, and all workers end.
 #![forbid(unsafe_code)]
 
 use std::collections::VecDeque;
@@ -322,7 +322,8 @@ impl<W: Takes, S: SearchRules<W>> SearchRules<W> for Counted<'_, S> {
     }
 }
 
-/// How many tasks a task with so many children is, with all below it: each child has one fewer.
+/// The number of tasks below a task with `children` children, itself included: each child has one
+/// fewer.
 fn size(children: u32) -> usize {
     1 + (0..children).map(|_| size(children - 1)).sum::<usize>()
 }

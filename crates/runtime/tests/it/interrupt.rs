@@ -70,7 +70,7 @@ fn nothing_else_runs_meanwhile() {
         // From outside, so that all workers are among the interrupted.
         for _ in 0..ROUNDS {
             pool.interrupt(|| {
-                // Whoever is inside stands at a cooperation point, and stays there.
+                // Every worker inside stands at a cooperation point, and stays there.
                 let before = running.load(Ordering::SeqCst);
                 assert_eq!(fib(5), 5);
                 assert_eq!(running.load(Ordering::SeqCst), before);

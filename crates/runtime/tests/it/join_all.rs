@@ -37,7 +37,7 @@ impl Drop for Counted<'_> {
     }
 }
 
-/// So many threads, and a number of children that none, one, some and all of a page make.
+/// Pools of several sizes, with numbers of children from none to more than a page.
 fn each_size(test: impl Fn(&ThreadPool, usize)) {
     let counts: &[usize] =
         if cfg!(miri) { &[0, 1, 3, 66] } else { &[0, 1, 2, 3, 10, 63, 64, 65, 200] };

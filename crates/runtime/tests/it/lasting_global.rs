@@ -14,7 +14,7 @@ use poach_runtime::{
 
 #[test]
 fn it_is_configured_once() {
-    // Whoever is first: this call, or the tests beside it that use the pool.
+    // This call, or the tests beside it that use the pool, makes the pool.
     let _ = ThreadPool::builder().num_threads(2).build_global();
     let error = ThreadPool::builder().num_threads(2).build_global().unwrap_err();
     assert!(matches!(error, BuildError::GlobalExists));

@@ -1,4 +1,4 @@
-//! A task is not stuck behind one that runs for long, though its owner does not come back.
+//! A task does not wait for the long task that its owner runs.
 
 #![forbid(unsafe_code)]
 
@@ -54,8 +54,8 @@ fn private_tasks_of_a_busy_owner_are_run_by_others() {
     }
 }
 
-/// The thief is one that has just served a caller, or is put to sleep by one while it looks for
-/// work: neither must sleep before it has exposed what it left behind at its last theft.
+/// The thief has just served a caller, or a caller puts it to sleep while it looks for work. In
+/// neither case may it sleep before it has exposed what it left behind at its last theft.
 #[test]
 fn a_thief_that_has_served_a_caller_leaves_nothing_behind_a_leaf() {
     let rounds = if cfg!(miri) { 5 } else { 300 };

@@ -1,6 +1,5 @@
-//! On a system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux,
-//! and where a filter comes after the first use: others run what a worker has pushed that waits for
-//! it.
+//! A system without a process-wide barrier, which Miri is and a seccomp filter makes of Linux, also
+//! by a filter after the first use: other workers run the tasks that a waiting worker has pushed.
 //!
 //! No test here measures a time. A worker waits until other workers have run its tasks.
 

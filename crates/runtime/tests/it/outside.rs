@@ -232,7 +232,7 @@ fn a_guest_waits_for_what_was_stolen_and_its_tasks_are_helped_with() {
         let begun = AtomicBool::new(false);
         let wait = || {
             while !begun.load(Ordering::Relaxed) {
-                // A fork answers the request of whoever may take the other half.
+                // A fork answers the request of a thread that may take the other half.
                 join(|| (), || ());
                 thread::yield_now();
             }

@@ -1,4 +1,4 @@
-//! Scopes: every task ends before the scope does, whoever runs it and however it ends.
+//! Scopes: every task ends before the scope does, on any thread and in any way.
 
 #![forbid(unsafe_code)]
 

@@ -27,8 +27,8 @@ fn tree(mut worker: Worker<'_>, depth: u32, stolen: &AtomicU64) -> u64 {
     let (a, b) = worker.join(
         |w| tree(w, depth - 1, stolen),
         |w| {
-            // A half that its own worker took back from a thief's reach was not stolen; one that
-            // was stolen runs elsewhere.
+            // A half that its own worker took back from a thief's reach was not stolen; a stolen
+            // half runs elsewhere.
             if w.index() != here {
                 stolen.fetch_add(1, Ordering::Relaxed);
             }
@@ -90,7 +90,7 @@ fn an_idle_pool_goes_to_sleep_and_a_busy_one_calls_it() {
         thread::yield_now();
     }
     let before = pool.stats();
-    // Whoever shares while another sleeps calls it.
+    // A worker that shares while another sleeps calls it.
     loop {
         until_stolen(&pool);
         if pool.stats().since(&before).total().wakes > 0 {

@@ -210,8 +210,8 @@ fn exposed_tasks_run_once() {
     }
 }
 
-/// So many tasks from outside, and before them some that keep the workers until all are there. Each
-/// is told its number.
+/// `tasks` tasks from outside, and before them some that occupy the workers until all are there.
+/// Each is given its number.
 fn burst(pool: &ThreadPool, tasks: usize, task: impl Fn(usize) + Send + Sync + 'static) {
     let (task, all_there) = (Arc::new(task), Arc::new(AtomicBool::new(false)));
     for _ in 0..pool.threads() {

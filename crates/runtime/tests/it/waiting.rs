@@ -160,9 +160,9 @@ fn a_stolen_half_may_broadcast_and_interrupt() {
     }
 }
 
-/// A lock is held across a join whose second half is stolen, and when it waits for that half the
-/// worker's own queue is full of tasks that want the lock: on top of the wait one would wait for
-/// its own thread. They do not want it here, but look who holds it.
+/// A lock is held across a join whose second half is stolen. When the join waits for that half, the
+/// worker's own queue is full of tasks that want the lock: such a task on top of the wait would
+/// wait for its own thread. They do not want it here, but check which thread holds it.
 fn hold_a_lock_across_a_join(pool: &ThreadPool, call: fn(&mut (dyn FnMut() + Send))) {
     const NOBODY: usize = usize::MAX;
     let me = || poach_runtime::current_thread_index().unwrap();
@@ -210,7 +210,7 @@ fn beyond_the_nesting_a_wait_is_restricted() {
 #[cfg(not(miri))] // whose addresses are not those of a stack
 #[test]
 fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
-    /// Calls `then` when so many bytes of stack are in use from `base` on.
+    /// Calls `then` when `bytes` of stack are in use from `base` on.
     #[inline(never)]
     fn deep(base: usize, bytes: usize, then: &mut (dyn FnMut() + Send)) {
         let frame = black_box([1_u8; 1024]);

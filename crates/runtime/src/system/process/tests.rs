@@ -203,7 +203,7 @@ pub(crate) mod children {
             // Neither waits for anybody.
             drop(late);
             drop(pool);
-            // The global pool is the child's own, and so is one that it makes.
+            // The global pool is the child's own, and so is a pool that it makes.
             assert!(ThreadPool::global_if_made().is_none());
             assert_eq!(join(|| 1, || 2), (1, 2));
             assert_eq!(scope(|_| 3), 3);

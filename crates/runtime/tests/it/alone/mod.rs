@@ -9,7 +9,7 @@ use super::own_process::this_test;
 
 const ROLE: &str = "POACH_TEST_ALONE";
 
-/// How long such a process may take before it counts as one that hangs.
+/// The time limit of such a process, after which it counts as hanging.
 const LIMIT: Duration = Duration::from_secs(400);
 
 /// Runs `body` in a process that runs the named test of the file that calls this and nothing else,
