@@ -129,7 +129,8 @@ impl<'p> TaskBuilder<'p> {
     }
 
     /// The task goes into the pool's common queue, as if it came from outside, where workers take
-    /// tasks of high priority first. It replaces [`in_order`](TaskBuilder::in_order).
+    /// tasks of high priority first. A wait for the handle does not start the task out of turn, as
+    /// with [`in_order`](TaskBuilder::in_order), which this replaces.
     #[doc(alias = "spawn_at")]
     pub fn priority(self, priority: Priority) -> TaskBuilder<'p> {
         TaskBuilder { queue: Queue::Pool(priority), ..self }

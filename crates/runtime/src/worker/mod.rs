@@ -305,7 +305,14 @@ impl WorkerThread {
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
             let may_no_more = || done() || self.shared.has_awaitable();
             if policy.waiting == Waiting::Patient {
-                self.work_until(&may_no_more, thief, &token, Restricted::wait_for(PATIENCE));
+                let mut had = None;
+                loop {
+                    let search = Restricted::wait_for(PATIENCE / 2);
+                    self.work_until(&may_no_more, thief, &token, search);
+                    if may_no_more() || !self.is_starved(thief(), &mut had) {
+                        break;
+                    }
+                }
                 if done() {
                     return;
                 }

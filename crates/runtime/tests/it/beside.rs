@@ -3,12 +3,14 @@
 #![forbid(unsafe_code)]
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::thread::sleep;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use poach_runtime::config::{SpawnOrder, Waiting};
-use poach_runtime::{JoinError, JoinHandle, ThreadPool, join, scope, spawn_handle, task};
+use poach_runtime::{JoinError, JoinHandle, Priority, ThreadPool, join, scope, spawn_handle, task};
 
 use crate::alone::alone;
 
@@ -217,4 +219,63 @@ fn a_scope_begins_nothing_that_is_older() {
     // Nobody waits for `outer`, so that it is awaitable all the time.
     assert_eq!(order.iter().collect::<Vec<_>>(), ["the scope's", "after the scope", "older"]);
     outer.join().unwrap();
+}
+
+/// Waits until `done`, or for so long that whatever should have done it never will.
+fn wait_for(done: &AtomicBool) -> bool {
+    let ends = Instant::now() + Duration::from_secs(20);
+    while !done.load(Ordering::SeqCst) && Instant::now() < ends {
+        sleep(Duration::from_millis(1));
+    }
+    done.load(Ordering::SeqCst)
+}
+
+fn raise(flag: &AtomicBool) {
+    flag.store(true, Ordering::SeqCst);
+}
+
+/// The other worker is busy until it has ended, and nothing else of the pool begins.
+#[test]
+fn a_wait_begins_what_it_waits_for_though_others_may_wait_for_its_task() {
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
+    let [begun, ended] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let busy = pool.spawn_handle({
+        let (begun, ended) = (Arc::clone(&begun), Arc::clone(&ended));
+        move || {
+            raise(&begun);
+            wait_for(&ended)
+        }
+    });
+    assert!(wait_for(&begun));
+    let _kept = pool.spawn_handle(move || {
+        let ends = move || raise(&ended);
+        task().priority(Priority::Normal).spawn_handle(ends).join().unwrap();
+    });
+    // Nobody waits by the other handle before.
+    assert!(busy.join().unwrap(), "it waits for a task that it might have begun");
+}
+
+/// A task under way whose handle is dropped keeps no wait from taking tasks.
+#[test]
+fn a_task_whose_handle_is_dropped_is_not_waited_for_by_anybody() {
+    let pool = ThreadPool::builder().num_threads(2).build().unwrap();
+    let other = ThreadPool::builder().num_threads(1).build().unwrap();
+    let [begun, ran] = [(); 2].map(|()| Arc::new(AtomicBool::new(false)));
+    let (tell, answer) = channel();
+    let busy = pool.spawn_handle({
+        let (begun, ran) = (Arc::clone(&begun), Arc::clone(&ran));
+        move || {
+            raise(&begun);
+            tell.send(wait_for(&ran)).unwrap();
+        }
+    });
+    assert!(wait_for(&begun));
+    drop(busy);
+    pool.install(|| {
+        let (waited, ran) = (Arc::clone(&ran), Arc::clone(&ran));
+        let call = other.spawn_handle(move || wait_for(&waited));
+        pool.task().priority(Priority::Normal).spawn(move || raise(&ran));
+        _ = call.join();
+    });
+    assert!(answer.recv().unwrap(), "the wait took no task");
 }

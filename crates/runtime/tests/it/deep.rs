@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 
 use poach_runtime::config::Waiting;
 use poach_runtime::{
-    JoinHandle, ThreadPool, Worker, Yield, blocking, join, scope, spawn_handle, task, yield_local,
-    yield_now,
+    JoinHandle, Priority, ThreadPool, Worker, Yield, blocking, join, scope, spawn_handle, task,
+    yield_local, yield_now,
 };
 
 use crate::alone::alone;
@@ -249,37 +249,44 @@ fn forks_are_not_concerned() {
 /// Calls `then` on a thread of a pool of one, with half of its call stack in use.
 #[cfg(not(miri))] // whose addresses are not those of a stack
 fn at_half(then: impl FnOnce() + Send) {
+    let mut then = Some(then);
+    pool(1).install(|| deeper(540 << 10, &mut || then.take().unwrap()()));
+}
+
+/// Calls `then` with so many bytes more of the call stack in use.
+#[cfg(not(miri))]
+fn deeper(bytes: usize, then: &mut dyn FnMut()) {
     #[inline(never)]
-    fn deep(base: usize, then: &mut (dyn FnMut() + Send)) {
+    fn deep(base: usize, bytes: usize, then: &mut dyn FnMut()) {
         let frame = std::hint::black_box([1_u8; 1024]);
         let here = (&raw const frame).addr();
-        if base.abs_diff(here) > 540 << 10 {
+        if base.abs_diff(here) > bytes {
             then();
         } else {
-            deep(base, then);
+            deep(base, bytes, then);
         }
         std::hint::black_box(frame);
     }
-    let mut then = Some(then);
-    pool(1).install(|| {
-        let here = 0_u8;
-        deep((&raw const here).addr(), &mut || then.take().unwrap()());
-    });
+    let here = 0_u8;
+    deep((&raw const here).addr(), bytes, then);
 }
 
 #[test]
 #[cfg(not(miri))]
 fn a_deep_wait_leaves_tasks_in_their_order() {
-    at_half(|| {
-        let seen = Arc::new(Mutex::new(Vec::new()));
-        let spawn = |i| {
-            let seen = Arc::clone(&seen);
-            task().in_order().spawn_handle(move || seen.lock().unwrap().push(i))
-        };
-        let mut handles: Vec<_> = (0..5).map(spawn).collect();
-        handles.pop().unwrap().join().unwrap();
-        assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4]);
-    });
+    let [high, normal] = [Priority::High, Priority::Normal].map(|it| task().priority(it));
+    for turns in [task().in_order(), high, normal] {
+        at_half(|| {
+            let seen = Arc::new(Mutex::new(Vec::new()));
+            let spawn = |i| {
+                let seen = Arc::clone(&seen);
+                turns.spawn_handle(move || seen.lock().unwrap().push(i))
+            };
+            let mut handles: Vec<_> = (0..5).map(spawn).collect();
+            handles.pop().unwrap().join().unwrap();
+            assert_eq!(*seen.lock().unwrap(), [0, 1, 2, 3, 4], "{turns:?}");
+        });
+    }
 }
 
 #[test]
@@ -294,5 +301,41 @@ fn so_deep_yields_run_something_rarely() {
                 assert!((2..=4).contains(&ran), "{ran}");
             });
         }
+    });
+}
+
+/// The task of the scope is another worker's, and the older one nobody waits for.
+#[test]
+#[cfg(not(miri))]
+fn a_deep_wait_for_a_scope_begins_nothing_that_is_older() {
+    use std::sync::mpsc::channel;
+    use std::thread::sleep;
+    use std::time::Duration;
+
+    let pool = pool(2);
+    let ((go, gone), (tell, busy)) = (channel::<()>(), channel());
+    pool.install(move || {
+        let me = poach_runtime::current_thread_index();
+        poach_runtime::spawn(move || {
+            tell.send(()).unwrap();
+            _ = gone.recv();
+        });
+        busy.recv().unwrap();
+        deeper(540 << 10, &mut || {
+            let older = Arc::new(AtomicBool::new(false));
+            let begins = Arc::clone(&older);
+            poach_runtime::spawn(move || begins.store(true, Ordering::SeqCst));
+            let first = AtomicBool::new(false);
+            scope(|s| {
+                s.spawn_broadcast(|_, context| {
+                    if Some(context.index()) != me {
+                        sleep(Duration::from_millis(20));
+                        first.store(!older.load(Ordering::SeqCst), Ordering::SeqCst);
+                    }
+                });
+                _ = go.send(());
+            });
+            assert!(first.into_inner(), "the older task has begun before the scope has ended");
+        });
     });
 }

@@ -8,12 +8,12 @@ use std::collections::HashSet;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, mpsc};
 use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use poach_runtime::config::Waiting;
 use poach_runtime::{
-    BuildError, ThreadPool, ThreadPoolBuilder, Yield, current_thread_index, join, yield_local,
-    yield_now,
+    BuildError, Priority, ThreadPool, ThreadPoolBuilder, Yield, current_thread_index, join,
+    yield_local, yield_now,
 };
 
 /// Calls of each kind: those that went astray did so in one of a few.
@@ -421,4 +421,106 @@ fn a_half_that_is_stolen_from_a_caller_has_migrated() {
         )
     });
     assert_eq!(halves, (false, true));
+}
+
+/// Waits until `done`, or for so long that whatever should have done it never will.
+fn wait_for(done: &AtomicBool) -> bool {
+    let ends = Instant::now() + Duration::from_secs(20);
+    while !done.load(Ordering::SeqCst) && Instant::now() < ends {
+        thread::yield_now();
+    }
+    done.load(Ordering::SeqCst)
+}
+
+/// Joins as a guest of a pool of two, with a second half that a worker has; the first has spawned
+/// `task`. What the second half returns, for which the guest waits meanwhile. The other worker
+/// stands aside for the guest.
+fn waits_for_half<R: Send>(
+    pool: &ThreadPool,
+    task: impl Fn() + Sync,
+    second: impl FnOnce() -> R + Send,
+) -> R {
+    let begun = AtomicBool::new(false);
+    pool.run(|_| {
+        poach_runtime::scope(|s| {
+            let first = || {
+                assert!(wait_for(&begun), "the half is not stolen");
+                s.spawn(|_| task());
+            };
+            let second = || {
+                begun.store(true, Ordering::SeqCst);
+                second()
+            };
+            join(first, second).1
+        })
+    })
+}
+
+#[test]
+fn a_caller_that_waits_for_a_half_runs_its_own_tasks() {
+    let pool = pool(2);
+    let caller = thread::current().id();
+    let round = || {
+        let (ran, here) = (AtomicBool::new(false), AtomicBool::new(false));
+        let task = || {
+            here.store(thread::current().id() == caller, Ordering::SeqCst);
+            ran.store(true, Ordering::SeqCst);
+        };
+        assert!(waits_for_half(&pool, task, || wait_for(&ran)));
+        here.into_inner()
+    };
+    // A worker that has looked for work since before the call may have taken it.
+    assert!((0..1000).any(|_| round()), "it leaves them to the workers");
+}
+
+#[test]
+fn a_caller_that_waits_for_a_half_runs_no_task_that_others_have_spawned() {
+    let pool = pool(2);
+    let (tell, told) = mpsc::channel();
+    let (release, hold) = mpsc::channel::<()>();
+    let second = || {
+        let shared = || poach_runtime::task().priority(Priority::Normal);
+        let begun = tell.clone();
+        // It keeps the other worker.
+        shared().spawn(move || {
+            begun.send(()).unwrap();
+            _ = hold.recv();
+        });
+        told.recv().unwrap();
+        shared().spawn(move || tell.send(()).unwrap());
+        let early = told.recv_timeout(Duration::from_millis(20));
+        drop(release);
+        (early, told)
+    };
+    let (early, _told) = waits_for_half(&pool, || (), second);
+    assert_eq!(early, Err(mpsc::RecvTimeoutError::Timeout), "the caller has run it");
+}
+
+/// With half of the call stack in use it leaves its own tasks alone, as a worker does.
+#[test]
+#[cfg(not(miri))] // whose addresses are not those of a stack
+fn a_caller_that_waits_deep_for_a_half_runs_none() {
+    #[inline(never)]
+    fn deep(levels: usize, then: &mut dyn FnMut()) {
+        let frame = std::hint::black_box([1_u8; 1024]);
+        if levels == 0 {
+            then();
+        } else {
+            deep(levels - 1, then);
+        }
+        std::hint::black_box(frame);
+    }
+    let waits = || {
+        let pool = pool(2);
+        let (caller, here) = (thread::current().id(), AtomicBool::new(false));
+        let task = || here.store(thread::current().id() == caller, Ordering::SeqCst);
+        let second = || {
+            thread::sleep(Duration::from_millis(20));
+            here.load(Ordering::SeqCst)
+        };
+        let mut ran = true;
+        pool.run(|_| deep(1000, &mut || ran = waits_for_half(&pool, task, second)));
+        assert!(!ran, "the caller has run it");
+    };
+    thread::Builder::new().stack_size(8 << 20).spawn(waits).unwrap().join().unwrap();
 }

@@ -6,11 +6,11 @@
 
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use poach_runtime::config::Victims;
 use poach_runtime::topology::{Placement, Topology, TopologyError};
-use poach_runtime::{BuildError, ThreadPool, blocking, join, spawn};
+use poach_runtime::{BuildError, Priority, ThreadPool, blocking, join, spawn};
 
 /// Where each worker of the pool finds itself.
 fn processors(threads: usize, placement: impl Into<Placement>) -> Vec<Vec<usize>> {
@@ -130,4 +130,50 @@ fn a_pinned_pool_waits_until_its_handlers_threads_run() {
         .unwrap();
     assert_eq!(running.lock().unwrap().len(), 3);
     drop(pool);
+}
+
+/// A worker that a thread calls which goes on is kept off that thread's processor, at its next
+/// sleep as well. One that blocks leaves the worker its processor.
+#[test]
+fn a_sleeper_makes_way_for_a_caller_that_goes_on() {
+    const LIMIT: Duration = Duration::from_secs(60);
+    let all = rustix::thread::sched_getaffinity(None).unwrap().count();
+    if all < 2 {
+        return;
+    }
+    let make = || ThreadPool::builder().num_threads(1).build().unwrap();
+    let (pool, other) = (make(), make());
+    let worker = pool.install(rustix::thread::gettid);
+    let file = format!("/proc/self/task/{worker}/stat");
+    let is_asleep = || std::fs::read_to_string(&file).unwrap().contains(") S ");
+    let wait = || {
+        let started = Instant::now();
+        while !is_asleep() && started.elapsed() < LIMIT {
+            thread::yield_now();
+        }
+    };
+    // A call that comes before the worker sleeps calls nobody. So each comes more than once.
+    let becomes = |call: &dyn Fn(), processors: u32| {
+        let started = Instant::now();
+        while started.elapsed() < LIMIT {
+            wait();
+            call();
+            wait();
+            if rustix::thread::sched_getaffinity(Some(worker)).unwrap().count() == processors {
+                return true;
+            }
+        }
+        false
+    };
+    let goes_on: [(&str, &(dyn Fn() + Sync)); 5] = [
+        ("spawn", &|| pool.spawn(|| ())),
+        ("in order", &|| pool.task().in_order().spawn(|| ())),
+        ("high", &|| pool.task().priority(Priority::High).spawn(|| ())),
+        ("normal", &|| pool.task().priority(Priority::Normal).spawn(|| ())),
+        ("a worker's call", &|| other.install(|| pool.install(|| ()))),
+    ];
+    for (what, call) in goes_on {
+        assert!(becomes(&|| call(), all - 1), "{what}: the worker may stay on its processor");
+        assert!(becomes(&|| pool.install(|| ()), all), "{what}: the worker is kept off");
+    }
 }

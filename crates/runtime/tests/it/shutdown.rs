@@ -359,3 +359,21 @@ fn an_exit_handler_is_refused_what_waits_for_workers() {
 
 /// Whatever should have happened before it is over never will.
 const LONG: Duration = Duration::from_secs(60);
+
+/// It has a thread of its own, which runs them later.
+#[test]
+fn a_worker_that_drops_its_pool_runs_its_tasks_after_the_one_in_hand() {
+    let pool = Arc::new(pool(1));
+    let (send, seen) = mpsc::channel();
+    let own = Arc::clone(&pool);
+    let (go, gone) = mpsc::channel::<()>();
+    pool.spawn(move || {
+        _ = gone.recv();
+        let later = send.clone();
+        spawn(move || later.send("later").unwrap());
+        drop(own);
+        send.send("dropped").unwrap();
+    });
+    drop((pool, go));
+    assert_eq!(seen.iter().collect::<Vec<_>>(), ["dropped", "later"]);
+}

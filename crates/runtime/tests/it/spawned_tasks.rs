@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use poach_runtime::{ThreadPool, join, scope_fifo, spawn_handle};
+use poach_runtime::{Priority, ThreadPool, join, scope_fifo, spawn_handle};
 
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 100 };
 
@@ -252,4 +252,26 @@ fn a_task_of_a_burst_may_wait_for_the_next_by_other_means() {
     });
     drop(pool);
     assert!(begun.iter().all(|begun| begun.load(Ordering::SeqCst)));
+}
+
+/// The worker runs some tasks of a burst one after the other, but looks for urgent ones in between.
+#[test]
+fn an_urgent_task_goes_before_the_next_one_of_a_burst() {
+    let order = Arc::new(Mutex::new(Vec::new()));
+    let seen = Arc::clone(&order);
+    let pool = pool(1);
+    burst(&pool, BURST, move |number| {
+        let see = |number| seen.lock().unwrap().push(number);
+        see(number);
+        if number % 100 == 3 {
+            let seen = Arc::clone(&seen);
+            let urgent = move || seen.lock().unwrap().push(BURST);
+            poach_runtime::task().priority(Priority::High).spawn(urgent);
+        }
+    });
+    drop(pool);
+    let order = order.lock().unwrap();
+    let urgent: Vec<_> = (1..order.len()).filter(|&place| order[place] == BURST).collect();
+    assert_eq!(urgent.len(), BURST / 100);
+    assert!(urgent.iter().all(|place| order[place - 1] % 100 == 3), "{urgent:?}");
 }
