@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Barrier, Mutex, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use poach_runtime::config::MAX_THREADS;
 use poach_runtime::{
@@ -156,4 +157,27 @@ fn a_pool_is_dropped_while_a_worker_blocks() {
         drop(pool);
         assert_eq!(handle.join().unwrap(), Ok(4));
     }
+}
+
+/// The worker that stands aside for it works meanwhile; here that is busy.
+#[test]
+fn a_caller_that_blocks_takes_no_spare() {
+    let pool = ThreadPool::builder().num_threads(1).spares(1).build().unwrap();
+    let (release, hold) = mpsc::channel::<()>();
+    let (tell, told) = mpsc::channel();
+    let begun = tell.clone();
+    pool.spawn(move || {
+        begun.send(()).unwrap();
+        _ = hold.recv();
+    });
+    told.recv().unwrap();
+    let early = pool.run(|_| {
+        blocking(|| {
+            pool.spawn(move || _ = tell.send(()));
+            (told.recv_timeout(Duration::from_millis(20)), told)
+        })
+    });
+    drop(release);
+    assert_eq!(early.0, Err(mpsc::RecvTimeoutError::Timeout), "the spare has run it");
+    assert_eq!(early.1.recv(), Ok(()));
 }

@@ -339,3 +339,22 @@ fn a_deep_wait_for_a_scope_begins_nothing_that_is_older() {
         });
     });
 }
+
+/// An interrupt's body has the rest of the call stack that it is called on.
+#[test]
+#[cfg(not(miri))]
+fn waits_in_an_interrupt_nest_no_deeper_than_what_is_below_it_leaves() {
+    alone("waits_in_an_interrupt_nest_no_deeper_than_what_is_below_it_leaves", || {
+        at_half(|| {
+            let ran = AtomicUsize::new(0);
+            let waits = &|i: usize| {
+                assert_eq!(spawn_handle(move || i).join().unwrap(), i);
+                ran.fetch_add(1, Ordering::Relaxed);
+            };
+            poach_runtime::interrupt(|| {
+                scope(|s| (0..20_000).for_each(|i| s.spawn(move |_| waits(i))));
+            });
+            assert_eq!(ran.into_inner(), 20_000);
+        });
+    });
+}

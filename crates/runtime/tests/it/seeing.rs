@@ -246,3 +246,18 @@ fn more_events_than_there_is_memory_for_are_refused_and_others_recorded_afterwar
     pool.install(|| ());
     assert_eq!(recording.stop().workers().len(), pool.stats().workers().len());
 }
+
+/// A spare has a row of its own; threads from outside share one.
+#[test]
+fn what_a_spare_has_done_is_counted_as_a_workers() {
+    let pool = ThreadPool::builder().num_threads(1).spares(1).build().unwrap();
+    let before = pool.stats();
+    pool.install(|| {
+        let (send, receive) = std::sync::mpsc::channel();
+        poach_runtime::spawn(move || send.send(poach_runtime::current_thread_index()).unwrap());
+        assert_eq!(poach_runtime::blocking(|| receive.recv()), Ok(Some(1)));
+    });
+    let done = pool.stats().since(&before);
+    assert_eq!(done.workers().iter().map(|worker| worker.tasks).collect::<Vec<_>>(), [1, 1]);
+    assert_eq!(done.guests().tasks, 0);
+}

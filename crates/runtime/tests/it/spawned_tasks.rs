@@ -254,24 +254,26 @@ fn a_task_of_a_burst_may_wait_for_the_next_by_other_means() {
     assert!(begun.iter().all(|begun| begun.load(Ordering::SeqCst)));
 }
 
-/// The worker runs some tasks of a burst one after the other, but looks for urgent ones in between.
+/// The worker runs some tasks of a burst one after the other, but urgent ones, and its own, come in
+/// between.
 #[test]
-fn an_urgent_task_goes_before_the_next_one_of_a_burst() {
-    let order = Arc::new(Mutex::new(Vec::new()));
-    let seen = Arc::clone(&order);
-    let pool = pool(1);
-    burst(&pool, BURST, move |number| {
-        let see = |number| seen.lock().unwrap().push(number);
-        see(number);
-        if number % 100 == 3 {
-            let seen = Arc::clone(&seen);
-            let urgent = move || seen.lock().unwrap().push(BURST);
-            poach_runtime::task().priority(Priority::High).spawn(urgent);
-        }
-    });
-    drop(pool);
-    let order = order.lock().unwrap();
-    let urgent: Vec<_> = (1..order.len()).filter(|&place| order[place] == BURST).collect();
-    assert_eq!(urgent.len(), BURST / 100);
-    assert!(urgent.iter().all(|place| order[place - 1] % 100 == 3), "{urgent:?}");
+fn an_urgent_task_and_an_own_one_go_before_the_next_one_of_a_burst() {
+    let urgent = poach_runtime::task().priority(Priority::High);
+    for spawner in [urgent, poach_runtime::task()] {
+        let order = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&order);
+        let pool = pool(1);
+        burst(&pool, BURST, move |number| {
+            seen.lock().unwrap().push(number);
+            if number % 100 == 3 {
+                let seen = Arc::clone(&seen);
+                spawner.spawn(move || seen.lock().unwrap().push(BURST));
+            }
+        });
+        drop(pool);
+        let order = order.lock().unwrap();
+        let early: Vec<_> = (1..order.len()).filter(|&place| order[place] == BURST).collect();
+        assert_eq!(early.len(), BURST / 100);
+        assert!(early.iter().all(|place| order[place - 1] % 100 == 3), "{spawner:?}: {early:?}");
+    }
 }
