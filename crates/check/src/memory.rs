@@ -152,7 +152,7 @@ impl Displacing {
     }
 }
 
-// SAFETY: the margin is infinite, so only `resolve` promises anything. After `resolve` the owner
+// SAFETY: delta is infinite, so only `resolve` promises anything. After `resolve` the owner
 // has executed a full fence, because the policy's maker has promised that the owner is that thread.
 // The caller has executed a full fence before and after.
 unsafe impl StoreLoad<Simulated> for Displacing {
@@ -162,7 +162,7 @@ unsafe impl StoreLoad<Simulated> for Displacing {
 
     fn thief(&self) {}
 
-    fn margin(&self) -> u64 {
+    fn delta(&self) -> u64 {
         u64::MAX
     }
 

@@ -48,7 +48,7 @@ macro_rules! owner {
             pub fn with_policy(policy: P) -> Self {
                 match Self::with_capacity(policy, crate::ring::DEFAULT_CAPACITY) {
                     Ok(queue) => queue,
-                    Err(_) => crate::out_of_memory::<T>(),
+                    Err(_) => crate::traits::out_of_memory::<T>(),
                 }
             }
 
@@ -127,7 +127,7 @@ macro_rules! methods {
             /// Adds a task: [`Owner::push`](crate::Owner::push).
             #[inline(always)]
             pub fn push(&self, task: $task) {
-                crate::Owner::push(self, task);
+                crate::traits::Owner::push(self, task);
             }
 
             /// Adds a task: [`Owner::try_push`](crate::Owner::try_push).
@@ -136,53 +136,53 @@ macro_rules! methods {
             ///
             /// [`OutOfMemory`](crate::OutOfMemory), with the task, if the queue had to grow and could not.
             #[inline(always)]
-            pub fn try_push(&self, task: $task) -> Result<(), crate::OutOfMemory<$task>> {
-                crate::Owner::try_push(self, task)
+            pub fn try_push(&self, task: $task) -> Result<(), crate::traits::OutOfMemory<$task>> {
+                crate::traits::Owner::try_push(self, task)
             }
 
             /// Takes a task: [`Owner::pop`](crate::Owner::pop).
             #[inline(always)]
             pub fn pop(&self) -> Option<$task> {
-                crate::Owner::pop(self)
+                crate::traits::Owner::pop(self)
             }
 
             /// A handle for thieves: [`Owner::thief`](crate::Owner::thief).
             pub fn thief(&self) -> $thief {
-                crate::Owner::thief(self)
+                crate::traits::Owner::thief(self)
             }
 
             /// The number of tasks: [`Owner::len`](crate::Owner::len).
             pub fn len(&self) -> usize {
-                crate::Owner::len(self)
+                crate::traits::Owner::len(self)
             }
 
             /// Whether there is no task: [`Owner::is_empty`](crate::Owner::is_empty).
             pub fn is_empty(&self) -> bool {
-                crate::Owner::is_empty(self)
+                crate::traits::Owner::is_empty(self)
             }
         }
 
         impl<$($thieves)*> $thief {
             /// Takes a task: [`Thief::steal`](crate::Thief::steal).
             #[inline(always)]
-            pub fn steal(&self) -> crate::Steal<$task> {
-                crate::Thief::steal(self)
+            pub fn steal(&self) -> crate::traits::Steal<$task> {
+                crate::traits::Thief::steal(self)
             }
 
             /// Takes half of the tasks: [`Thief::steal_half`](crate::Thief::steal_half).
             #[inline(always)]
-            pub fn steal_half<O: crate::Owner<$task>>(&self, into: &O) -> crate::Steal<$task> {
-                crate::Thief::steal_half(self, into)
+            pub fn steal_half<O: crate::traits::Owner<$task>>(&self, into: &O) -> crate::traits::Steal<$task> {
+                crate::traits::Thief::steal_half(self, into)
             }
 
             /// The number of tasks that this thief sees: [`Thief::len`](crate::Thief::len).
             pub fn len(&self) -> usize {
-                crate::Thief::len(self)
+                crate::traits::Thief::len(self)
             }
 
             /// Whether this thief sees no task: [`Thief::is_empty`](crate::Thief::is_empty).
             pub fn is_empty(&self) -> bool {
-                crate::Thief::is_empty(self)
+                crate::traits::Thief::is_empty(self)
             }
         }
     };

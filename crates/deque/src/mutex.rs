@@ -11,7 +11,7 @@ use poach_memory::{CachePadded, Cell, Machine, Memory};
 
 use crate::handles::methods;
 use crate::lock::Lock;
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory> {
     lock: CachePadded<Lock<M>>,
@@ -93,7 +93,7 @@ impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
 
 impl<T: Send, M: Memory> ExactlyOnce<T> for Mutex<T, M> {}
 
-impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
+impl<T: Send, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         self.shared.locked(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)

@@ -19,7 +19,7 @@ use crate::{Machine, Memory, StoreLoad};
 /// given processor. A queue whose owner runs elsewhere loses tasks or hands them out twice, so the
 /// constructors are unsafe.
 ///
-/// The margin is infinite, so a thief [resolves](StoreLoad::resolve) each steal, and moves only if
+/// Delta is infinite, so a thief [resolves](StoreLoad::resolve) each steal, and moves only if
 /// there is a task to steal. If the kernel refuses the owner's processor, the steal is aborted.
 #[derive(Clone, Copy, Debug)]
 pub struct Displaced {
@@ -88,7 +88,7 @@ impl Displaced {
     }
 }
 
-// SAFETY: the margin is infinite, so only `resolve` promises anything. The policy's maker has
+// SAFETY: delta is infinite, so only `resolve` promises anything. The policy's maker has
 // promised that the owner runs on the given processor only. While the thief runs there, the owner
 // does not, and a context switch is a full fence for both threads.
 unsafe impl StoreLoad<Machine> for Displaced {
@@ -101,7 +101,7 @@ unsafe impl StoreLoad<Machine> for Displaced {
     fn thief(&self) {}
 
     #[inline(always)]
-    fn margin(&self) -> u64 {
+    fn delta(&self) -> u64 {
         u64::MAX
     }
 

@@ -33,13 +33,13 @@ use crate::{CachePadded, Machine, Memory, Ordering, Word};
 ///
 /// - the owner's load sees the announcement;
 /// - the thief's load sees the store, or a later one;
-/// - the thief's load misses at most [`margin`](StoreLoad::margin) of the owner's stores of `tail`.
+/// - the thief's load misses at most [`delta`](StoreLoad::delta) of the owner's stores of `tail`.
 ///
 /// The announcement is a read-modify-write, or a load of `head` followed by a compare-and-swap of
-/// the same value. It is no plain store, because a policy with a margin has no fence that would
+/// the same value. It is no plain store, because a policy with a delta has no fence that would
 /// drain it.
 ///
-/// A thief closer to the owner than the margin may call [`resolve`](StoreLoad::resolve).
+/// A thief closer to the owner than delta may call [`resolve`](StoreLoad::resolve).
 ///
 /// # Safety
 ///
@@ -47,7 +47,7 @@ use crate::{CachePadded, Machine, Memory, Ordering, Word};
 /// queues with this policy:
 ///
 /// - The guarantee above holds.
-/// - The margin is the same in every call.
+/// - Delta is the same in every call.
 /// - After [`resolve`](StoreLoad::resolve) has returned `true`, the calling thief's loads see every
 ///   store of `tail` that the owner issued before the call, and the owner's later loads of `head`
 ///   see the thief's announcement.
@@ -91,7 +91,7 @@ pub unsafe trait StoreLoad<M: Memory>: Send + Sync {
 
     /// How many of the owner's stores of `tail` a thief may fail to see: the paper's delta.
     #[inline(always)]
-    fn margin(&self) -> u64 {
+    fn delta(&self) -> u64 {
         0
     }
 
@@ -345,7 +345,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     }
 
     #[inline(always)]
-    fn margin(&self) -> u64 {
+    fn delta(&self) -> u64 {
         self.delta.pops()
     }
 }
@@ -396,8 +396,8 @@ unsafe impl<M: Memory> StoreLoad<M> for Resolved<M> {
     }
 
     #[inline(always)]
-    fn margin(&self) -> u64 {
-        self.bounded.margin()
+    fn delta(&self) -> u64 {
+        self.bounded.delta.pops()
     }
 
     #[inline]
@@ -426,7 +426,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Unbounded {
     }
 
     #[inline(always)]
-    fn margin(&self) -> u64 {
+    fn delta(&self) -> u64 {
         u64::MAX
     }
 }

@@ -63,8 +63,8 @@ unsafe impl StoreLoad<Simulated> for AnyPolicy {
         self.any().thief();
     }
 
-    fn margin(&self) -> u64 {
-        self.any().margin()
+    fn delta(&self) -> u64 {
+        self.any().delta()
     }
 
     #[track_caller]

@@ -174,7 +174,7 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
 fn ring(capacity: usize) -> Vec<Naming> {
     let mut names: Vec<Naming> =
         (0..capacity).map(|slot| Naming::hidden(format!("mark{slot}"))).collect();
-    names.extend(["older", "end", "ring", "finished", "draining"].map(Naming::hidden));
+    names.extend(["older", "end", "ring", "finished"].map(Naming::hidden));
     names
 }
 

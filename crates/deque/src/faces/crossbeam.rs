@@ -39,6 +39,7 @@ use core::panic::{RefUnwindSafe, UnwindSafe};
 
 use poach_memory::{Asymmetric, Machine, Ordering};
 
+use crate::owners_end::OwnersEnd as _;
 use crate::ring::{Claim, Claimed, MAX_CAPACITY};
 use crate::{Biased, Fifo, biased, fifo};
 
@@ -317,11 +318,11 @@ fn sure(limit: usize) -> u64 {
 
 /// The first task of a claim, which has one at least.
 #[inline(always)]
-fn first_of<T>(steal: crate::Steal<Option<T>>) -> Steal<T> {
+fn first_of<T>(steal: crate::traits::Steal<Option<T>>) -> Steal<T> {
     match steal {
-        crate::Steal::Success(Some(task)) => Steal::Success(task),
-        crate::Steal::Success(None) | crate::Steal::Empty => Steal::Empty,
-        crate::Steal::Retry | crate::Steal::Abort => Steal::Retry,
+        crate::traits::Steal::Success(Some(task)) => Steal::Success(task),
+        crate::traits::Steal::Success(None) | crate::traits::Steal::Empty => Steal::Empty,
+        crate::traits::Steal::Retry | crate::traits::Steal::Abort => Steal::Retry,
     }
 }
 
@@ -462,12 +463,12 @@ impl<T> Steal<T> {
     }
 }
 
-impl<T> From<crate::Steal<T>> for Steal<T> {
-    fn from(steal: crate::Steal<T>) -> Self {
+impl<T> From<crate::traits::Steal<T>> for Steal<T> {
+    fn from(steal: crate::traits::Steal<T>) -> Self {
         match steal {
-            crate::Steal::Success(task) => Steal::Success(task),
-            crate::Steal::Empty => Steal::Empty,
-            crate::Steal::Retry | crate::Steal::Abort => Steal::Retry,
+            crate::traits::Steal::Success(task) => Steal::Success(task),
+            crate::traits::Steal::Empty => Steal::Empty,
+            crate::traits::Steal::Retry | crate::traits::Steal::Abort => Steal::Retry,
         }
     }
 }

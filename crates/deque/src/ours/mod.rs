@@ -3,4 +3,5 @@
 pub mod biased;
 pub mod fifo;
 pub mod injector;
+pub(crate) mod owners_end;
 pub(crate) mod pacing;

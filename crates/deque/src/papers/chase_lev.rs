@@ -3,7 +3,7 @@
 //!
 //! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), as Morrison and Afek
 //! give it in *Fence-Free Work Stealing on Bounded TSO Processors*, Figures 2a and 2c (lines 1-15
-//! and 29-54), and with a margin Figure 4 (FF-CL, lines 64-76). The orderings follow Lê, Pop, Cohen
+//! and 29-54), and with delta Figure 4 (FF-CL, lines 64-76). The orderings follow Lê, Pop, Cohen
 //! and Zappa Nardelli, *Correct and Efficient Work-Stealing for Weak Memory Models* (2013). `push`,
 //! `pop`, `head`, `tail` are `put`, `take`, `H`, `T` there.
 //!
@@ -22,10 +22,10 @@
 //! owner's load of `head` missed `head = i` or more, that is missed what the thief had read before.
 //! The policy stands between the two accesses on each side and forbids exactly this
 //! ([`StoreLoad`]): the owner's load sees what the thief saw of `head`, or the thief's load sees
-//! the owner's store, or misses no more than `margin` of its stores. Each pop lowers `tail` by one,
-//! so a thief that sees a tail of more than `head + margin` knows that the owner has not stored
-//! `tail = head` yet; when it does, it finds itself at the last task and competes. Within the
-//! margin the thief asks the policy to resolve, and else aborts (Figure 4). So does a thief to
+//! the owner's store, or misses no more than `delta` of its stores. Each pop lowers `tail` by one,
+//! so a thief that sees a tail of more than `head + delta` knows that the owner has not stored
+//! `tail = head` yet; when it does, it finds itself at the last task and competes. Within
+//! delta the thief asks the policy to resolve, and else aborts (Figure 4). So does a thief to
 //! which the system refuses the policy's fence, whatever it sees; it asks the owner to fence
 //! ([`StoreLoad::ask_owner`]).
 //!
@@ -34,7 +34,7 @@
 //! affair.
 //!
 //! *The end of the owner.* An owner that is dropped closes its line after its last store of `tail`.
-//! A thief that sees it (acquire) sees them all, so no margin is left.
+//! A thief that sees it (acquire) sees them all, so delta is 0.
 
 use std::sync::Arc;
 
@@ -45,7 +45,7 @@ use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word
 use crate::handles::{handles, methods, owner};
 use crate::owner_line::OwnerLine;
 use crate::ring::{Buffer, CapacityError, Rings};
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     /// What the owner writes. The policy stands here since only who reads `tail` consults it.
@@ -194,7 +194,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for ChaseLev<T, P, M> {}
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -214,7 +214,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         if length <= 0 {
             return Steal::Empty;
         }
-        if !certain || length as u64 <= policy.margin() {
+        if !certain || length as u64 <= policy.delta() {
             if let Err(refusal) = self.resolve(head) {
                 return refusal;
             }
@@ -240,7 +240,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
-    /// Within the margin, or without a fence: finds out exactly whether there is a task at `head`,
+    /// Within delta, or without a fence: finds out exactly whether there is a task at `head`,
     /// or refuses.
     #[cold]
     #[inline(never)]

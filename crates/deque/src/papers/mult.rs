@@ -70,7 +70,7 @@ use super::idempotent::{Repeatable, slots::Extent, slots::Slots};
 use crate::handles::methods;
 use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
-use crate::{OutOfMemory, Owner, Steal};
+use crate::traits::{OutOfMemory, Owner, Steal};
 
 /// What the owner writes, or has for itself.
 struct OwnersLine<M: Memory> {
@@ -225,7 +225,7 @@ impl<T: Repeatable, M: Memory> Default for Multiplicity<T, M> {
     fn default() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 }
@@ -295,7 +295,7 @@ impl<T, M: Memory> Thief<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
+impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;

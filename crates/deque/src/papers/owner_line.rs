@@ -12,9 +12,9 @@
 
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
-use crate::OutOfMemory;
 use crate::owned::Owned;
 use crate::ring::{Buffer, NoMemory};
+use crate::traits::OutOfMemory;
 
 /// What the owner writes. The policy stands here since only who reads `tail` consults it.
 pub(crate) struct OwnerLine<T, M: Memory, P> {

@@ -36,7 +36,7 @@ use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Word};
 
 use crate::handles::methods;
 use crate::lock::Wait;
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 const IDLE: u64 = 0;
 const ASKED: u64 = 1;
@@ -229,7 +229,7 @@ impl<T, M: Memory> Drop for PrivateDeque<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
+impl<T: Send, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         // Relaxed: a hint.

@@ -3,7 +3,7 @@
 //!
 //! Source: Frigo, Leiserson and Randall, *The Implementation of the Cilk-5 Multithreaded Language*
 //! (1998), as Morrison and Afek give it in *Fence-Free Work Stealing on Bounded TSO Processors*,
-//! Figures 2a and 2b (lines 1-28), and with a margin Figure 3 (FF-THE). `push`, `pop`, `head`,
+//! Figures 2a and 2b (lines 1-28), and with delta Figure 3 (FF-THE). `push`, `pop`, `head`,
 //! `tail` are `put`, `take`, `H`, `T` there.
 //!
 //! # How it works
@@ -18,16 +18,16 @@
 //!
 //! Both take the task at `i` only if the thief's load missed the owner's store `tail = i` and the
 //! owner's load missed the thief's `head = i + 1`. The policy forbids that ([`StoreLoad`]), or says
-//! that a thief's load misses at most `margin` stores; then a thief takes a task only if `tail` is
-//! more than `head + margin`, so that the owner has not stored `tail = head` yet, and when it does,
-//! its load sees the thief (Figure 3). A thief within the margin asks the policy to resolve, and
+//! that a thief's load misses at most `delta` stores; then a thief takes a task only if `tail` is
+//! more than `head + delta`, so that the owner has not stored `tail = head` yet, and when it does,
+//! its load sees the thief (Figure 3). A thief within delta asks the policy to resolve, and
 //! else puts `head` back and aborts. So does a thief to which the system refuses the policy's
 //! fence, whatever it sees; it asks the owner to fence ([`StoreLoad::ask_owner`]). Two thieves
 //! exclude each other by the lock, and so do a thief and an owner that has seen `tail` below
 //! `head`.
 //!
 //! The thief raises `head` by a swap, a full fence on a processor with total store order, since the
-//! policies with a margin have no fence of their own (the paper's `fence()` in `steal`).
+//! policies with a delta have no fence of their own (the paper's `fence()` in `steal`).
 //!
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases,
 //! a thief's load acquires.
@@ -52,7 +52,7 @@ use crate::handles::{handles, methods, owner};
 use crate::lock::Lock;
 use crate::owner_line::OwnerLine;
 use crate::ring::{Buffer, CapacityError, Rings};
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
@@ -221,7 +221,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for The<T, P, M> {}
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
@@ -237,7 +237,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
         let certain = shared.owner.policy.try_thief();
         let refusal = match self.length(head) {
             ..=0 => Steal::Empty,
-            length if certain && length as u64 > shared.owner.policy.margin() => {
+            length if certain && length as u64 > shared.owner.policy.delta() => {
                 // SAFETY: the owner has not taken `head` and will not (module comment), the lock
                 // keeps thieves out, and `length` acquired a tail above it.
                 return Steal::Success(unsafe { shared.take(head) });
@@ -266,7 +266,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         self.shared.owner.tail.load(Ordering::Acquire).wrapping_sub(head) as i64
     }
 
-    /// Within the margin, or without a fence: whether the next load of `tail` is exact.
+    /// Within delta, or without a fence: whether the next load of `tail` is exact.
     #[cold]
     #[inline(never)]
     fn certain(&self) -> bool {

@@ -9,13 +9,13 @@
 //!
 //! As [`the`](crate::the), but `head` is a pair of 32 bits each: the index, and a heartbeat `s`
 //! that each steal steps up as it raises the index. A pop that meets no thief writes the heartbeat
-//! that it read to `echo`. A thief within the margin waits, holding the lock, until `echo` shows
+//! that it read to `echo`. A thief within delta waits, holding the lock, until `echo` shows
 //! its own heartbeat, or the queue is empty, or the owner has gone, or the tasks have grown past
-//! the margin.
+//! delta.
 //!
 //! # Why it is correct
 //!
-//! Beyond the margin it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`,
+//! Beyond delta it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`,
 //! with release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail`
 //! and all before it; each later pop reads `head` after one that had seen the thief's, so it sees
 //! it too (loads of one word do not go back). So the `tail` that the thief reads next is as good as
@@ -70,7 +70,7 @@ use crate::lap::{SILENT, beat_after};
 use crate::lock::{Lock, Wait};
 use crate::owner_line::OwnerLine;
 use crate::ring::{Buffer, CapacityError, Rings};
-use crate::{ExactlyOnce, Here, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, Here, OutOfMemory, Owner, Steal};
 
 struct Shared<T, M: Memory, P> {
     owner: CachePadded<OwnerLine<T, M, P>>,
@@ -153,7 +153,7 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
 /// |---|---|---|
 /// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
 /// | [`pop`](Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's, and a store |
-/// | [`steal`](Thief::steal) | `Retry` while another thief steals; **waits for the owner's next pop** within the policy's margin of it | a lock, a swap, and the policy's |
+/// | [`steal`](Thief::steal) | `Retry` while another thief steals; **waits for the owner's next pop** within the policy's delta of it | a lock, a swap, and the policy's |
 ///
 /// ```
 /// use poach_deque::{Steal, Thep, Unbounded};
@@ -226,7 +226,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
         // but what the owner wrote itself.
         let head = shared.thieves.head.load(Ordering::Relaxed);
         if ahead(index, head) >= 0 {
-            // Release: pairs with the acquire in `Thief::within_margin`; the echo comes after this
+            // Release: pairs with the acquire in `Thief::within_delta`; the echo comes after this
             // pop's `tail`.
             shared.echo.store(u64::from(heartbeat(head)), Ordering::Release);
         } else if !self.pop_contended(index) {
@@ -260,7 +260,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Thep<T, P, M> {}
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         self.steal_as::<false>()
@@ -302,12 +302,12 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's
         // own fence, or the echo, orders it before the load of `tail`.
         shared.thieves.head.swap(pack(beat, index.wrapping_add(1)), Ordering::SeqCst);
-        // Without its fence the thief knows as much as if the margin were endless.
+        // Without its fence the thief knows as much as if delta were endless.
         let certain = shared.owner.policy.try_thief();
-        let margin = if certain { shared.owner.policy.margin() } else { u64::MAX };
+        let delta = if certain { shared.owner.policy.delta() } else { u64::MAX };
         let (mut tail, mut length) = self.tail(head);
-        if !OWN && length > 0 && u64::from(length as u32) <= margin {
-            (tail, length) = self.within_margin(head, beat, margin);
+        if !OWN && length > 0 && u64::from(length as u32) <= delta {
+            (tail, length) = self.within_delta(head, beat, delta);
         }
         if length <= 0 {
             // Relaxed: an owner that still sees `head` raised comes for the lock, whose release
@@ -335,7 +335,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// Waits for certainty (lines 114-118), and returns what [`tail`](Thief::tail) does.
     #[cold]
     #[inline(never)]
-    fn within_margin(&self, head: u64, beat: u32, margin: u64) -> (u64, i32) {
+    fn within_delta(&self, head: u64, beat: u32, delta: u64) -> (u64, i32) {
         let owner = &*self.shared.owner;
         if owner.policy.resolve() {
             return self.tail(head);
@@ -348,7 +348,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
                 return self.tail(head);
             }
             let (tail, length) = self.tail(head);
-            if length <= 0 || u64::from(length as u32) > margin {
+            if length <= 0 || u64::from(length as u32) > delta {
                 return (tail, length);
             }
             wait.pause();

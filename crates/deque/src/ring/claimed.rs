@@ -112,12 +112,7 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     }
 }
 
-impl<'a, T, M: Memory, S: Storage<T>> Claimed<'a, T, M, S> {
-    /// Where the claimed tasks stand.
-    pub(crate) fn rings(&self) -> &'a Rings<T, M, S> {
-        self.rings
-    }
-
+impl<T, M: Memory, S: Storage<T>> Claimed<'_, T, M, S> {
     /// # Safety
     ///
     /// `index` is one of the claimed, and its task has not been taken out.

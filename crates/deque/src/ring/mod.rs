@@ -282,9 +282,6 @@ pub(crate) struct Rings<T, M: Memory, S: Storage<T> = Whole> {
     current: M::Pointer<Ring<T, M, S>>,
     /// All indices below are finished.
     finished: M::Word,
-    /// Not 0 while a drain of the queue goes on: see [`st3`](crate::st3). Only the owner writes
-    /// it, and nothing rests on it but what a thief answers.
-    draining: M::Word,
 }
 
 // SAFETY: a ring's slots are handed from thread to thread by the protocol that the module comment
@@ -304,22 +301,8 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
             .map_err(|NoMemory| CapacityError::OutOfMemory(capacity))?;
         // SAFETY: just allocated, and the caller keeps both together.
         let buffer = unsafe { Buffer::new(ring, start) };
-        let rings = Rings {
-            current: M::Pointer::new(ring),
-            finished: M::Word::new(start),
-            draining: M::Word::new(0),
-        };
+        let rings = Rings { current: M::Pointer::new(ring), finished: M::Word::new(start) };
         Ok((rings, buffer))
-    }
-
-    #[inline(always)]
-    pub(crate) fn is_draining(&self) -> bool {
-        // Relaxed, here and below: see the word.
-        self.draining.load(Ordering::Relaxed) != 0
-    }
-
-    pub(crate) fn set_draining(&self, draining: bool) {
-        self.draining.store(draining.into(), Ordering::Relaxed);
     }
 
     /// A thief moves the task at `index` (its low 32 bits suffice) out. Wait-free.
@@ -425,8 +408,11 @@ impl<T, M: Memory, S: Storage<T>> Drop for Rings<T, M, S> {
 /// That a thief's `is_empty` says what its `len` says, through some laps of an owner's queue of
 /// four slots.
 #[cfg(test)]
-pub(crate) fn sees_no_task_where_it_counts_none<Q: crate::Owner<usize>>(owner: &Q, what: &str) {
-    use crate::Thief as _;
+pub(crate) fn sees_no_task_where_it_counts_none<Q: crate::traits::Owner<usize>>(
+    owner: &Q,
+    what: &str,
+) {
+    use crate::traits::Thief as _;
     let thief = owner.thief();
     let agrees = |tasks: usize| {
         assert_eq!((thief.len(), thief.is_empty()), (tasks, tasks == 0), "{what}");

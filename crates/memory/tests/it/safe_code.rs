@@ -52,21 +52,21 @@ fn arithmetic_makes_no_policy() {
     }
 }
 
-fn margin(policy: &impl StoreLoad<Machine>) -> u64 {
+fn delta_of(policy: &impl StoreLoad<Machine>) -> u64 {
     policy.owner();
     if policy.is_inline() {
         policy.owner_inline();
     }
     policy.thief();
     assert!(policy.try_thief());
-    policy.margin()
+    policy.delta()
 }
 
 #[test]
 fn policies_that_need_no_promise() {
-    assert_eq!(margin(&Full), 0);
-    assert_eq!(margin(&Asymmetric::<Machine>::new()), 0);
-    assert_eq!(margin(&Asymmetric::<Machine>::default()), 0);
+    assert_eq!(delta_of(&Full), 0);
+    assert_eq!(delta_of(&Asymmetric::<Machine>::new()), 0);
+    assert_eq!(delta_of(&Asymmetric::<Machine>::default()), 0);
     let expected =
         if membarrier::register().is_ok() { InForce::ProcessWide } else { InForce::Full };
     let asymmetric = Asymmetric::<Machine>::new();
@@ -80,12 +80,12 @@ fn policies_that_need_no_promise() {
     assert!(StoreLoad::<Machine>::is_inline(&Full));
     StoreLoad::<Machine>::ask_owner(&Full);
     // A thief with this policy never decides alone, and takes nothing.
-    assert_eq!(margin(&Unbounded), u64::MAX);
+    assert_eq!(delta_of(&Unbounded), u64::MAX);
     assert!(!StoreLoad::<Machine>::resolve(&Unbounded));
     if let Ok(delta) = Delta::for_this_processor() {
-        assert_eq!(margin(&Bounded::new(delta).unwrap()), delta.pops());
+        assert_eq!(delta_of(&Bounded::new(delta).unwrap()), delta.pops());
         match Resolved::<Machine>::new(delta) {
-            Ok(policy) => assert!(margin(&policy) == delta.pops() && policy.resolve()),
+            Ok(policy) => assert!(delta_of(&policy) == delta.pops() && policy.resolve()),
             Err(refused) => assert_eq!(refused, Refused::NoProcessWideBarrier),
         }
     }

@@ -44,8 +44,7 @@ const DELTA: core::num::NonZeroU64 = core::num::NonZeroU64::new(2).unwrap();
 // What the copies find at the root of their own crates, but for the shared modules that the build
 // script copies.
 pub(crate) use crate::ring::CapacityError;
-#[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
-pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
+use poach_deque::{Owner, Steal};
 #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
 pub(crate) use poach_memory::{CachePadded, Machine, Memory, Ordering, Word, delta};
 #[allow(unused_imports, reason = "as above")]
@@ -66,8 +65,14 @@ pub(crate) fn chosen() -> usize {
     CHOSEN.get()
 }
 
-pub(crate) fn out_of_memory<T>() -> ! {
-    std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
+/// The deques' own, so that the scenes take the copies as they take the originals.
+pub(crate) mod traits {
+    #[allow(unused_imports, reason = "which of them a copy uses is the copy's affair")]
+    pub(crate) use poach_deque::{ExactlyOnce, Here, OutOfMemory, Owner, Steal, Thief};
+
+    pub(crate) fn out_of_memory<T>() -> ! {
+        std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
+    }
 }
 
 type Run = fn(Scene, &Scenario, &Config) -> Report;
@@ -181,8 +186,8 @@ macro_rules! copied {
                 copy::StoreLoad::<Simulated>::thief(&self.0);
             }
 
-            fn margin(&self) -> u64 {
-                copy::StoreLoad::<Simulated>::margin(&self.0)
+            fn delta(&self) -> u64 {
+                copy::StoreLoad::<Simulated>::delta(&self.0)
             }
 
             fn resolve(&self) -> bool {

@@ -40,7 +40,7 @@ pub(crate) use series;
 pub(crate) trait Copied: Send + Sync {
     fn owner(&self);
     fn thief(&self);
-    fn margin(&self) -> u64;
+    fn delta(&self) -> u64;
     fn resolve(&self) -> bool;
 }
 
@@ -57,8 +57,8 @@ unsafe impl<P: Copied> StoreLoad<Simulated> for Policy<P> {
         self.0.thief();
     }
 
-    fn margin(&self) -> u64 {
-        self.0.margin()
+    fn delta(&self) -> u64 {
+        self.0.delta()
     }
 
     fn resolve(&self) -> bool {

@@ -148,7 +148,7 @@ use crate::mechanism::{Consume, Mechanism, NoHandle};
 
 /// SALSA pools, over memory `M` and with fence policy `F`.
 ///
-/// A policy with a [`margin`](StoreLoad::margin) must be able to [`resolve`](StoreLoad::resolve): a
+/// A policy with a [`delta`](StoreLoad::delta) must be able to [`resolve`](StoreLoad::resolve): a
 /// thief waits until it can, because it would take a task twice if it missed a store of the owner.
 pub struct Salsa<T: Send, M: Memory = Machine, F: StoreLoad<M> = Asymmetric<M>> {
     core: Arc<Core<T, M, F>>,
@@ -172,7 +172,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Salsa<T, M, F> {
     ///
     /// # Panics
     ///
-    /// If `chunk_length` is 0, or the policy of entry 0 has a margin and cannot resolve it.
+    /// If `chunk_length` is 0, or the policy of entry 0 has a delta and cannot resolve it.
     pub fn with_fences(
         chunk_length: usize,
         fences: impl Fn(usize) -> F + Send + Sync + 'static,
@@ -180,7 +180,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Salsa<T, M, F> {
         assert!(chunk_length > 0, "a chunk must hold at least one task");
         let first = fences(0);
         assert!(
-            first.margin() == 0 || first.resolve(),
+            first.delta() == 0 || first.resolve(),
             "SALSA needs a fence policy that can make an owner's stores visible"
         );
         Some(Salsa { core: Arc::new(Core::new(chunk_length, Box::new(fences))?) })

@@ -79,7 +79,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
             // counts, because it publishes there.
             let fence = &core.consumers.get(old.source())?.fence;
             fence.thief();
-            while fence.margin() > 0 && !fence.resolve() {
+            while fence.delta() > 0 && !fence.resolve() {
                 // The victim's takes are not known yet. Meanwhile the chunk can be stolen from
                 // here.
                 if chunk.term().load(Ordering::Relaxed) != stolen.0 {

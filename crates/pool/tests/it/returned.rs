@@ -210,7 +210,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Late {
         M::full();
     }
 
-    fn margin(&self) -> u64 {
+    fn delta(&self) -> u64 {
         1
     }
 

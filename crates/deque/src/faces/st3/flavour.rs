@@ -6,8 +6,10 @@ macro_rules! flavour {
         use core::fmt;
         use core::iter::FusedIterator;
         use core::panic::{RefUnwindSafe, UnwindSafe};
+        use std::sync::Arc;
 
-        use super::StealError;
+        use super::{Draining, StealError};
+        use crate::owners_end::OwnersEnd as _;
 
         #[doc = concat!("A worker's queue of fixed capacity, which pops the ", $end, " task.")]
         ///
@@ -26,7 +28,7 @@ macro_rules! flavour {
             pub fn new(min_capacity: usize) -> Self {
                 let queue = queue(min_capacity);
                 let thief = queue.thief();
-                Worker { queue, stealer: Stealer { thief } }
+                Worker { queue, stealer: Stealer { thief, draining: Arc::default() } }
             }
 
             /// A handle for thieves.
@@ -90,14 +92,14 @@ macro_rules! flavour {
             where
                 C: FnMut(usize) -> usize,
             {
-                let thief = &self.stealer.thief;
-                if thief.rings().is_draining() {
+                let Stealer { thief, draining } = &self.stealer;
+                if draining.is_set() {
                     return Err(StealError::Busy);
                 }
                 before_drain(&self.queue);
                 let claimed = claim(thief, &mut count_fn)?;
-                thief.rings().set_draining(true);
-                Ok(Drain { claimed: Some(claimed) })
+                draining.set(true);
+                Ok(Drain { claimed: Some(claimed), draining })
             }
         }
 
@@ -113,20 +115,21 @@ macro_rules! flavour {
         /// Tasks that a worker has taken from the thieves' end of its queue, the oldest first.
         pub struct Drain<'a, T> {
             claimed: Option<Claimed<'a, T, Machine>>,
+            draining: &'a Draining,
         }
 
         /// What is left is dropped, and the slots are free; then thieves may come.
         #[cold]
         #[inline(never)]
-        fn end<T>(claimed: Claimed<'_, T, Machine>) {
+        fn end<T>(claimed: Claimed<'_, T, Machine>, draining: &Draining) {
             /// Thieves may come even if a destructor panics.
-            struct Last<'a, T>(&'a Rings<T, Machine>);
-            impl<T> Drop for Last<'_, T> {
+            struct Last<'a>(&'a Draining);
+            impl Drop for Last<'_> {
                 fn drop(&mut self) {
-                    self.0.set_draining(false);
+                    self.0.set(false);
                 }
             }
-            let _last = Last(claimed.rings());
+            let _last = Last(draining);
             drop(claimed);
         }
 
@@ -139,7 +142,7 @@ macro_rules! flavour {
                 let task = claimed.next();
                 if claimed.size_hint().0 == 0 {
                     if let Some(claimed) = self.claimed.take() {
-                        end(claimed);
+                        end(claimed, self.draining);
                     }
                 }
                 task
@@ -157,7 +160,7 @@ macro_rules! flavour {
             #[inline]
             fn drop(&mut self) {
                 if let Some(claimed) = self.claimed.take() {
-                    end(claimed);
+                    end(claimed, self.draining);
                 }
             }
         }
@@ -179,6 +182,8 @@ macro_rules! flavour {
         /// A thief's handle to a [`Worker`]'s queue. Any thread; lock-free; may outlive the worker.
         pub struct Stealer<T> {
             thief: Thief<T>,
+            /// Of the queue.
+            draining: Arc<Draining>,
         }
 
         impl<T> Stealer<T> {
@@ -229,8 +234,7 @@ macro_rules! flavour {
             /// Whether there is anything to steal: all that an attempt in vain executes.
             #[inline(always)]
             fn look(&self) -> Result<(), StealError> {
-                let thief = &self.thief;
-                if thief.rings().is_draining() { Err(StealError::Busy) } else { look(thief) }
+                if self.draining.is_set() { Err(StealError::Busy) } else { look(&self.thief) }
             }
 
             // There are free slots: only the thread that has `dest` makes less of them, and it has
@@ -267,14 +271,14 @@ macro_rules! flavour {
 
         impl<T> Clone for Stealer<T> {
             fn clone(&self) -> Self {
-                Stealer { thief: self.thief.clone() }
+                Stealer { thief: self.thief.clone(), draining: Arc::clone(&self.draining) }
             }
         }
 
         /// Whether they are of one queue.
         impl<T> PartialEq for Stealer<T> {
             fn eq(&self, other: &Self) -> bool {
-                core::ptr::eq(self.thief.rings(), other.thief.rings())
+                Arc::ptr_eq(&self.draining, &other.draining)
             }
         }
 

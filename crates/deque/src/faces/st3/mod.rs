@@ -21,9 +21,9 @@
 //! or while a [`Drain`](lifo::Drain) of the queue is alive, which is kept so because programs count
 //! on it. A capacity is at most 2^30.
 
-use poach_memory::{Asymmetric, Machine};
+use poach_memory::{Asymmetric, CachePadded, Machine, Memory, Ordering, Word};
 
-use crate::ring::{Claimed, MAX_CAPACITY, Rings};
+use crate::ring::{Claimed, MAX_CAPACITY};
 use crate::{Biased, Fifo, biased};
 
 mod flavour;
@@ -51,15 +51,37 @@ impl fmt::Display for StealError {
 
 impl std::error::Error for StealError {}
 
+/// Whether a drain of a queue goes on. Only the queue's worker writes it, and nothing rests on it
+/// but what a thief answers.
+struct Draining(CachePadded<<Machine as Memory>::Word>);
+
+impl Default for Draining {
+    fn default() -> Self {
+        Draining(CachePadded::new(Word::new(0)))
+    }
+}
+
+impl Draining {
+    #[inline(always)]
+    fn is_set(&self) -> bool {
+        // Relaxed, here and below: nothing rests on it.
+        self.0.load(Ordering::Relaxed) != 0
+    }
+
+    fn set(&self, draining: bool) {
+        self.0.store(draining.into(), Ordering::Relaxed);
+    }
+}
+
 /// What a claim says, in this module's words.
 #[inline]
 fn claimed<T>(
-    claim: crate::Steal<Claimed<'_, T, Machine>>,
+    claim: crate::traits::Steal<Claimed<'_, T, Machine>>,
 ) -> Result<Claimed<'_, T, Machine>, StealError> {
     match claim {
-        crate::Steal::Success(claimed) => Ok(claimed),
-        crate::Steal::Empty => Err(StealError::Empty),
-        crate::Steal::Retry | crate::Steal::Abort => Err(StealError::Busy),
+        crate::traits::Steal::Success(claimed) => Ok(claimed),
+        crate::traits::Steal::Empty => Err(StealError::Empty),
+        crate::traits::Steal::Retry | crate::traits::Steal::Abort => Err(StealError::Busy),
     }
 }
 
@@ -78,7 +100,7 @@ fn capacity(least: usize) -> usize {
 
 /// Workers that pop the youngest task.
 pub mod lifo {
-    use super::{Asymmetric, Biased, Claimed, Machine, Rings, biased, capacity, claimed};
+    use super::{Asymmetric, Biased, Claimed, Machine, biased, capacity, claimed};
 
     type Queue<T> = Biased<T, Asymmetric>;
     type Thief<T> = biased::Thief<T, Asymmetric>;
@@ -86,7 +108,7 @@ pub mod lifo {
     fn queue<T>(least: usize) -> Queue<T> {
         match Biased::with_capacity(Asymmetric::new(), capacity(least)) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 
@@ -94,9 +116,11 @@ pub mod lifo {
     #[inline]
     fn look<T>(thief: &Thief<T>) -> Result<(), super::StealError> {
         match thief.look() {
-            crate::Steal::Success(()) => Ok(()),
-            crate::Steal::Empty => Err(super::StealError::Empty),
-            crate::Steal::Retry | crate::Steal::Abort => Err(super::StealError::Busy),
+            crate::traits::Steal::Success(()) => Ok(()),
+            crate::traits::Steal::Empty => Err(super::StealError::Empty),
+            crate::traits::Steal::Retry | crate::traits::Steal::Abort => {
+                Err(super::StealError::Busy)
+            }
         }
     }
 
@@ -119,7 +143,7 @@ pub mod lifo {
 
 /// Workers that pop the oldest task.
 pub mod fifo {
-    use super::{Claimed, Fifo, Machine, Rings, capacity, claimed};
+    use super::{Claimed, Fifo, Machine, capacity, claimed};
 
     type Queue<T> = Fifo<T>;
     type Thief<T> = crate::fifo::Thief<T>;
@@ -127,7 +151,7 @@ pub mod fifo {
     fn queue<T>(least: usize) -> Queue<T> {
         match Fifo::with_capacity(capacity(least)) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 

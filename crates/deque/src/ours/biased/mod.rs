@@ -82,10 +82,11 @@ use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word
 
 use crate::handles::handles;
 use crate::owned::Owned;
+use crate::owners_end::{OwnersEnd, owners_end};
 use crate::pacing::LOOKS;
 use crate::pacing::biased::{LONGEST, POP, SHORTEST};
-use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
-use crate::{ExactlyOnce, OutOfMemory, Owner};
+use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, Rings};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, out_of_memory};
 
 /// Above any index: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
@@ -245,7 +246,7 @@ impl<T, P: StoreLoad<Machine>> Biased<T, P> {
     pub fn with_policy(policy: P) -> Self {
         match Self::with_capacity(policy, DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => out_of_memory::<T>(),
         }
     }
 
@@ -306,75 +307,6 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
         // that.
         unsafe { self.shared.owner.private.get() }
-    }
-
-    /// Adds a task.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
-    #[inline(always)]
-    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail();
-        let buffer = &self.private().buffer;
-        if !buffer.has(tail) && self.reserve(tail).is_err() {
-            return Err(OutOfMemory(task));
-        }
-        // SAFETY: there is a free slot at `tail`, which is the owner's.
-        unsafe { self.put(tail, task) };
-        Ok(())
-    }
-
-    /// As [`Buffer::reserve`].
-    #[cold]
-    #[inline(never)]
-    fn reserve(&self, tail: u64) -> Result<(), NoMemory> {
-        let (thieves, buffer) = (&self.shared.thieves, &self.private().buffer);
-        buffer.reserve(&thieves.rings, tail, || self.len())?;
-        // AcqRel: pairs with `take_from`; see "At once" in `ring`.
-        let claimed = || unpack(thieves.head.fetch_add(0, Ordering::AcqRel)).1;
-        buffer.release_left(&thieves.rings, claimed);
-        Ok(())
-    }
-
-    /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
-    #[inline(always)]
-    pub fn push(&self, task: T) {
-        if self.try_push(task).is_err() {
-            crate::out_of_memory::<T>();
-        }
-    }
-
-    /// The owner's tail.
-    #[inline(always)]
-    fn tail(&self) -> u64 {
-        // Relaxed: only the owner stores it.
-        self.shared.owner.tail.load(Ordering::Relaxed)
-    }
-
-    /// Writes a task to `tail` and shows it to thieves.
-    ///
-    /// # Safety
-    ///
-    /// `tail` is the owner's tail, and there is a free slot.
-    #[inline(always)]
-    unsafe fn put(&self, tail: u64, task: T) {
-        // SAFETY: by this function's contract, and `shared` keeps the rings.
-        unsafe { self.private().buffer.write(tail, task) };
-        self.publish(tail.wrapping_add(1));
-    }
-
-    /// Shows thieves what has been written below `tail`.
-    #[inline(always)]
-    fn publish(&self, tail: u64) {
-        let shared = &*self.shared;
-        // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
-        shared.owner.tail.store(tail, Ordering::Release);
-        // Relaxed: a request that is seen late is answered late, or by the thief itself. One at the
-        // tail is what the owner has lowered it to.
-        if tail < shared.request.load(Ordering::Relaxed) {
-            self.answer(tail);
-        }
     }
 
     /// Takes the youngest task.
@@ -545,52 +477,53 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
         true
     }
 
-    /// A handle for thieves.
-    pub fn thief(&self) -> Thief<T, P, M> {
-        Thief { shared: Arc::clone(&self.shared) }
-    }
-
     /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     pub fn len(&self) -> usize {
         // Relaxed: a thief may change it at once.
         let (_, top) = unpack(self.shared.thieves.head.load(Ordering::Relaxed));
         count(self.tail(), top) as usize
     }
-
-    /// Whether there is no task; see [`len`](Biased::len).
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
-    }
-
-    /// Slots in the ring now: see [`Fifo::capacity`](crate::Fifo::capacity).
-    pub fn capacity(&self) -> usize {
-        self.private().buffer.capacity()
-    }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Biased<T, P, M> {
-    type Thief = Thief<T, P, M>;
-
+impl<T, P: StoreLoad<M>, M: Memory> OwnersEnd<T, M> for Biased<T, P, M> {
     #[inline(always)]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        Biased::try_push(self, task)
+    fn tail_word(&self) -> &M::Word {
+        &self.shared.owner.tail
     }
 
     #[inline(always)]
-    fn pop(&self) -> Option<T> {
-        Biased::pop(self)
+    fn buffer(&self) -> &Buffer<T, M> {
+        &self.private().buffer
     }
 
-    fn thief(&self) -> Thief<T, P, M> {
-        Biased::thief(self)
+    #[inline(always)]
+    fn rings(&self) -> &Rings<T, M> {
+        &self.shared.thieves.rings
     }
 
-    fn len(&self) -> usize {
-        Biased::len(self)
+    fn tasks(&self) -> usize {
+        self.len()
     }
+
+    fn claimed(&self) -> u32 {
+        // AcqRel: pairs with `take_from`; see "At once" in `ring`.
+        unpack(self.shared.thieves.head.fetch_add(0, Ordering::AcqRel)).1
+    }
+
+    #[inline(always)]
+    fn attend(&self, tail: u64) {
+        // Relaxed: a request that is seen late is answered late, or by the thief itself. One at the
+        // tail is what the owner has lowered it to.
+        if tail < self.shared.request.load(Ordering::Relaxed) {
+            self.answer(tail);
+        }
+    }
+
+    #[inline(always)]
+    fn finish_own(&self) {}
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Biased<T, P, M> {}
+owners_end!(Biased, [P: StoreLoad<M>, M: Memory] Biased<T, P, M>, Thief<T, P, M>);
 
 impl<T, P: StoreLoad<M>, M: Memory> Drop for Biased<T, P, M> {
     fn drop(&mut self) {

@@ -1,12 +1,10 @@
 //! The thieves' side: the right column of the table in the module comment.
 
-use std::sync::Arc;
-
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
-use super::{Biased, RAISED, Thief, opened, pack, unpack};
-use crate::ring::{Claimed, Rings};
-use crate::{Owner, Steal};
+use super::{RAISED, Thief, opened, pack, unpack};
+use crate::ring::Claimed;
+use crate::traits::Steal;
 
 /// How far the tail is above the index of `head`.
 #[inline(always)]
@@ -189,7 +187,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         // Relaxed: what is exchanged below, if nobody has opened anything meanwhile, and else a
         // hint.
         let open = shared.thieves.open.load(Ordering::Relaxed);
-        let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
+        let certain = shared.owner.policy.try_thief() && shared.owner.policy.delta() == 0;
         if !certain && !shared.owner.policy.resolve() {
             // The request stays: the owner answers at its next push or pop. The caller takes what
             // is open.
@@ -208,16 +206,6 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         }
         false
     }
-
-    #[inline(always)]
-    pub(crate) fn rings(&self) -> &Rings<T, M> {
-        &self.shared.thieves.rings
-    }
-
-    /// Whether `owner` owns this queue.
-    pub(crate) fn belongs_to(&self, owner: &Biased<T, P, M>) -> bool {
-        Arc::ptr_eq(&self.shared, &owner.shared)
-    }
 }
 
 impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
@@ -227,55 +215,6 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         // SAFETY: as in `claim`.
         self.move_top(|_| 1)
             .map(|(top, _)| unsafe { self.shared.thieves.rings.take(u64::from(top)) })
-    }
-
-    /// Takes the older half of the open tasks by one compare-and-swap.
-    #[inline]
-    pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        match self.claim(|open| open.div_ceil(2)) {
-            Steal::Success(mut claimed) => {
-                let first = claimed.next();
-                for task in claimed {
-                    into.push(task);
-                }
-                first.map_or(Steal::Empty, Steal::Success)
-            }
-            Steal::Empty => Steal::Empty,
-            Steal::Abort => Steal::Abort,
-            Steal::Retry => Steal::Retry,
-        }
-    }
-
-    /// The number of tasks that this thief sees. An estimate: see
-    /// [`Thief::len`](crate::Thief::len).
-    pub fn len(&self) -> usize {
-        self.shared.len()
-    }
-
-    /// Whether this thief sees no task.
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.shared.is_empty()
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::Thief<T> for Thief<T, P, M> {
-    #[inline]
-    fn steal(&self) -> Steal<T> {
-        Thief::steal(self)
-    }
-
-    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        Thief::steal_half(self, into)
-    }
-
-    fn len(&self) -> usize {
-        Thief::len(self)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        Thief::is_empty(self)
     }
 }
 
@@ -287,7 +226,7 @@ mod steps;
 
 #[cfg(test)]
 mod tests {
-    use super::*;
+    use super::super::Biased;
     use poach_memory::{Full, Machine};
 
     #[test]

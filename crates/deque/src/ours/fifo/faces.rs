@@ -1,11 +1,9 @@
-//! What the faces ask of the owner beside push and pop: batches, a ring that does not grow, and a
-//! queue that is opened for good. And the queue as an [`Owner`].
+//! What the faces ask of the owner beside what every [`OwnersEnd`](crate::owners_end) does, and a
+//! queue that is opened for good.
 
 use poach_memory::Memory;
 
-use super::{Fifo, NoMemory, OPEN, Thief};
-use crate::ring::Claim;
-use crate::{OutOfMemory, Owner};
+use super::{Fifo, OPEN};
 
 impl<T, M: Memory> Fifo<T, M> {
     /// The tail, and an index at or below that of the first task: two words that only the owner
@@ -26,115 +24,6 @@ impl<T, M: Memory> Fifo<T, M> {
         self.ends().map(|word| (&raw const *word).addr() - start)
     }
 
-    /// Adds a task if there is a free slot in the ring as it is.
-    #[inline]
-    pub(crate) fn push_within(&self, task: T) -> Result<(), T> {
-        let tail = self.tail();
-        if !self.has(tail) {
-            return Err(task);
-        }
-        // SAFETY: there is a free slot at `tail`, which is the owner's.
-        unsafe { self.put(tail, task) };
-        Ok(())
-    }
-
-    /// Whether there is a free slot at `tail` in the ring as it is.
-    #[inline(always)]
-    fn has(&self, tail: u64) -> bool {
-        self.private().buffer.has(tail) || self.find(tail)
-    }
-
-    /// As [`Buffer::find`].
-    #[cold]
-    #[inline(never)]
-    fn find(&self, tail: u64) -> bool {
-        self.finish_taken();
-        self.private().buffer.find(&self.shared.rings, tail)
-    }
-
-    /// Adds the next `count` of `tasks`, shown to thieves at once. Ends the program as
-    /// [`push`](Owner::push) does.
-    #[inline]
-    pub(crate) fn push_all(&self, count: usize, tasks: &mut impl Claim<Item = T>) {
-        if count == 0 {
-            return;
-        }
-        let tail = self.tail();
-        let buffer = &self.private().buffer;
-        if !buffer.has_several(tail, count as u64) {
-            self.finish_taken();
-        }
-        // SAFETY: the tail is the owner's, and `shared` keeps the rings.
-        match unsafe { buffer.write_all(&self.shared.rings, tail, count, tasks, || self.len()) } {
-            Ok(tail) => self.publish(tail),
-            Err(NoMemory) => crate::out_of_memory::<T>(),
-        }
-    }
-
-    /// Adds tasks as long as there are free slots in the ring as it is. No more are taken from the
-    /// iterator. If that unwinds, up to three tasks that it has given are dropped.
-    #[inline]
-    pub(crate) fn extend_within(&self, mut tasks: impl Iterator<Item = T>) {
-        let buffer = &self.private().buffer;
-        let mut tail = self.tail();
-        // The iterator may use this very queue. So what it has given is in no slot while it runs,
-        // and goes there at the tail of then.
-        loop {
-            if buffer.has_several(tail, 4) {
-                // One store of the tail shows four.
-                let Some(first) = tasks.next() else { return };
-                let Some(second) = tasks.next() else { return self.push_each([first]) };
-                let Some(third) = tasks.next() else { return self.push_each([first, second]) };
-                let Some(fourth) = tasks.next() else {
-                    return self.push_each([first, second, third]);
-                };
-                if self.tail() != tail {
-                    self.push_each([first, second, third, fourth]);
-                    tail = self.tail();
-                    continue;
-                }
-                for task in [first, second, third, fourth] {
-                    // SAFETY: there is a free slot at `tail`, which is the owner's, and `shared`
-                    // keeps the rings.
-                    unsafe { buffer.write(tail, task) };
-                    tail = tail.wrapping_add(1);
-                }
-                self.publish(tail);
-            } else if self.has(tail) {
-                let Some(task) = tasks.next() else { return };
-                self.push_each([task]);
-                tail = self.tail();
-            } else {
-                return;
-            }
-        }
-    }
-
-    /// Adds tasks; those that find no free slot, because an iterator has filled the queue
-    /// meanwhile, are dropped.
-    #[cold]
-    #[inline(never)]
-    fn push_each<const COUNT: usize>(&self, tasks: [T; COUNT]) {
-        for task in tasks {
-            drop(self.push_within(task));
-        }
-    }
-
-    /// How many of `count` tasks there are free slots for in the ring as it is.
-    #[inline]
-    pub(crate) fn free_up_to(&self, count: usize) -> usize {
-        if self.private().buffer.has_several(self.tail(), count as u64) {
-            return count;
-        }
-        count.min(self.free())
-    }
-
-    /// Free slots in the ring as it is.
-    pub(crate) fn free(&self) -> usize {
-        self.finish_taken();
-        self.private().buffer.free(&self.shared.rings, self.tail())
-    }
-
     /// Opens the queue, if it is closed.
     pub(crate) fn open(&self) {
         if self.private().closed.get() != OPEN {
@@ -151,35 +40,14 @@ impl<T, M: Memory> Drop for Fifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for Fifo<T, M> {
-    type Thief = Thief<T, M>;
-
-    #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        Fifo::try_push(self, task)
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<T> {
-        Fifo::pop(self)
-    }
-
-    fn thief(&self) -> Thief<T, M> {
-        Fifo::thief(self)
-    }
-
-    fn len(&self) -> usize {
-        Fifo::len(self)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use poach_memory::{Machine, Ordering};
 
     use super::super::{LONGEST, SHORTEST, WORTH};
     use super::*;
-    use crate::Steal;
+    use crate::owners_end::OwnersEnd as _;
+    use crate::traits::Steal;
 
     /// A queue of four slots. An owner without patience has closed it from the start; thieves do
     /// not wait for its answer.

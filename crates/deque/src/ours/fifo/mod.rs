@@ -103,10 +103,11 @@ use poach_memory::{Asymmetric, CachePadded, Machine, Memory, Ordering, StoreLoad
 
 use crate::handles::handles;
 use crate::owned::Owned;
+use crate::owners_end::{OwnersEnd, owners_end};
 use crate::pacing::LOOKS;
 use crate::pacing::fifo::{LONGEST, SHORTEST, WORTH};
-use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, NoMemory, Rings};
-use crate::{ExactlyOnce, OutOfMemory};
+use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, Rings};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, out_of_memory};
 
 /// The bits of `head` below the index. An index has 62 bits: the first is below 2^32, and 2^62
 /// pushes take a century.
@@ -240,7 +241,7 @@ impl<T> Fifo<T> {
     pub fn new() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => out_of_memory::<T>(),
         }
     }
 
@@ -322,73 +323,11 @@ impl<T, M: Memory> Fifo<T, M> {
         unsafe { self.shared.owner.private.get() }
     }
 
-    /// The owner's tail.
-    #[inline(always)]
-    fn tail(&self) -> u64 {
-        // Relaxed: only the owner stores it.
-        self.shared.owner.tail.load(Ordering::Relaxed)
-    }
-
     /// The word `taken`.
     #[inline(always)]
     fn taken(&self) -> u64 {
         // Relaxed: only the owner stores it.
         self.shared.owner.taken.load(Ordering::Relaxed)
-    }
-
-    /// Adds a task.
-    ///
-    /// # Errors
-    ///
-    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
-    #[inline]
-    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let tail = self.tail();
-        if !self.private().buffer.has(tail) && self.reserve(tail).is_err() {
-            return Err(OutOfMemory(task));
-        }
-        // SAFETY: there is a free slot at `tail`, which is the owner's.
-        unsafe { self.put(tail, task) };
-        Ok(())
-    }
-
-    /// As [`Buffer::reserve`].
-    #[cold]
-    #[inline(never)]
-    fn reserve(&self, tail: u64) -> Result<(), NoMemory> {
-        self.finish_taken();
-        let (shared, buffer) = (&*self.shared, &self.private().buffer);
-        buffer.reserve(&shared.rings, tail, || self.len())?;
-        // AcqRel: pairs with `step_over`; see "At once" in `ring`. Of a closed queue the owner has
-        // claimed what it has taken.
-        let claimed = || index_of(shared.front(shared.thieves.head.fetch_add(0, Ordering::AcqRel)));
-        buffer.release_left(&shared.rings, || claimed() as u32);
-        Ok(())
-    }
-
-    /// Writes a task to `tail` and shows it to thieves.
-    ///
-    /// # Safety
-    ///
-    /// `tail` is the owner's tail, and there is a free slot.
-    #[inline(always)]
-    unsafe fn put(&self, tail: u64, task: T) {
-        // SAFETY: by this function's contract, and `shared` keeps the rings.
-        unsafe { self.private().buffer.write(tail, task) };
-        self.publish(tail.wrapping_add(1));
-    }
-
-    /// Shows thieves what has been written below `tail`.
-    #[inline(always)]
-    fn publish(&self, tail: u64) {
-        // Release: pairs with a thief's acquire of `tail`, which then sees the tasks.
-        self.shared.owner.tail.store(tail, Ordering::Release);
-    }
-
-    /// Slots in the ring now. It doubles when all are in use, and shrinks to what tasks have needed
-    /// if a sleeping thief had kept some of these.
-    pub fn capacity(&self) -> usize {
-        self.private().buffer.capacity()
     }
 
     /// Takes the oldest task.
@@ -588,19 +527,6 @@ impl<T, M: Memory> Fifo<T, M> {
         }
     }
 
-    /// A handle for thieves.
-    pub fn thief(&self) -> Thief<T, M> {
-        Thief { shared: Arc::clone(&self.shared) }
-    }
-
-    /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
-    #[inline]
-    pub fn push(&self, task: T) {
-        if self.try_push(task).is_err() {
-            crate::out_of_memory::<T>();
-        }
-    }
-
     /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
     #[inline]
     pub fn len(&self) -> usize {
@@ -608,14 +534,44 @@ impl<T, M: Memory> Fifo<T, M> {
         let head = self.shared.thieves.head.load(Ordering::Relaxed);
         above(self.tail(), self.shared.front(head)) as usize
     }
+}
 
-    /// Whether there is no task; see [`len`](Fifo::len).
-    #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.len() == 0
+impl<T, M: Memory> OwnersEnd<T, M> for Fifo<T, M> {
+    #[inline(always)]
+    fn tail_word(&self) -> &M::Word {
+        &self.shared.owner.tail
+    }
+
+    #[inline(always)]
+    fn buffer(&self) -> &Buffer<T, M> {
+        &self.private().buffer
+    }
+
+    #[inline(always)]
+    fn rings(&self) -> &Rings<T, M> {
+        &self.shared.rings
+    }
+
+    fn tasks(&self) -> usize {
+        self.len()
+    }
+
+    fn claimed(&self) -> u32 {
+        // AcqRel: pairs with `step_over`; see "At once" in `ring`. Of a closed queue the owner has
+        // claimed what it has taken.
+        let head = self.shared.thieves.head.fetch_add(0, Ordering::AcqRel);
+        index_of(self.shared.front(head)) as u32
+    }
+
+    #[inline(always)]
+    fn attend(&self, _tail: u64) {}
+
+    #[inline(always)]
+    fn finish_own(&self) {
+        self.finish_taken();
     }
 }
 
-impl<T: Send, M: Memory> ExactlyOnce<T> for Fifo<T, M> {}
+owners_end!(Fifo, [M: Memory] Fifo<T, M>, Thief<T, M>);
 
 handles!([T, M: Memory] Fifo<T, M>; [T, M: Memory] Thief<T, M>);

@@ -11,7 +11,8 @@ use poach_check::{Simulated, WithoutBarrier};
 use poach_memory::Cell as _;
 
 use super::*;
-use crate::{Steal, c11};
+use crate::c11;
+use crate::traits::Steal;
 
 type Queue = Fifo<u64, Simulated>;
 

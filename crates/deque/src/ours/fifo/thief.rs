@@ -1,13 +1,11 @@
 //! The thieves' side: the right column of the table in the module comment.
 
-use std::sync::Arc;
-
 use poach_memory::{Memory, Ordering, StoreLoad, Word};
 
-use super::{Fifo, ONE, OPEN, Shared, Thief, above, index_of, opened};
+use super::{ONE, OPEN, Shared, Thief, above, index_of, opened};
 use crate::pacing::fifo::{Distance, FOR_HALF, FOR_ONE, FOR_SEVERAL, LONGEST_PACE, LOST, SLOW};
-use crate::ring::{Claimed, Rings};
-use crate::{Owner, Steal};
+use crate::ring::Claimed;
+use crate::traits::Steal;
 
 impl<T, M: Memory> Shared<T, M> {
     /// Claims as many of the oldest tasks as `want` says of their number; `Empty` if it wants none.
@@ -283,16 +281,6 @@ impl<T, M: Memory> Thief<T, M> {
     pub(crate) fn seems_empty(&self) -> bool {
         self.shared.seems_empty()
     }
-
-    #[inline(always)]
-    pub(crate) fn rings(&self) -> &Rings<T, M> {
-        &self.shared.rings
-    }
-
-    /// Whether `owner` owns this queue.
-    pub(crate) fn belongs_to(&self, owner: &Fifo<T, M>) -> bool {
-        Arc::ptr_eq(&self.shared, &owner.shared)
-    }
 }
 
 impl<T, M: Memory> Thief<T, M> {
@@ -302,56 +290,16 @@ impl<T, M: Memory> Thief<T, M> {
         self.shared.steal()
     }
 
-    /// Takes the older half by one compare-and-swap.
-    pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        match self.shared.claim(|length| length.div_ceil(2)) {
-            Steal::Success(mut claimed) => {
-                let first = claimed.next();
-                for task in claimed {
-                    into.push(task);
-                }
-                first.map_or(Steal::Empty, Steal::Success)
-            }
-            Steal::Empty => Steal::Empty,
-            Steal::Retry | Steal::Abort => Steal::Retry,
-        }
-    }
-
-    /// The number of tasks that this thief sees. An estimate: see
-    /// [`Thief::len`](crate::Thief::len).
-    pub fn len(&self) -> usize {
-        self.shared.len()
-    }
-
-    /// Whether this thief sees no task.
+    /// As [`Shared::claim`].
     #[inline]
-    pub fn is_empty(&self) -> bool {
-        self.shared.is_empty()
-    }
-}
-
-impl<T: Send, M: Memory> crate::Thief<T> for Thief<T, M> {
-    #[inline]
-    fn steal(&self) -> Steal<T> {
-        Thief::steal(self)
-    }
-
-    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
-        Thief::steal_half(self, into)
-    }
-
-    fn len(&self) -> usize {
-        Thief::len(self)
-    }
-
-    #[inline]
-    fn is_empty(&self) -> bool {
-        Thief::is_empty(self)
+    pub(super) fn claim(&self, want: impl FnOnce(u64) -> u64) -> Steal<Claimed<'_, T, M>> {
+        self.shared.claim(want)
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::Fifo;
     use super::*;
     use crate::lock::tests::Told;
 

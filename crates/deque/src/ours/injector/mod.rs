@@ -117,9 +117,10 @@ use poach_memory::{
     Asymmetric, CachePadded, Cell, Machine, Memory, Ordering, Pointer, StoreLoad, Word,
 };
 
+use crate::CapacityError;
 use crate::pacing::injector::{AHEAD, BLOCK, PATIENCE};
 use crate::ring::{NoMemory, check_capacity};
-use crate::{CapacityError, OutOfMemory};
+use crate::traits::OutOfMemory;
 pub(crate) use batch::Batch;
 use chain::{Block, Chain, Place, Slot};
 use waits::Waits;
@@ -232,7 +233,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     pub fn new() -> Self {
         match Self::with_capacity(SLOTS) {
             Ok(injector) => injector,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 
@@ -277,7 +278,7 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     #[inline]
     pub fn push(&self, task: T) {
         if self.try_push(task).is_err() {
-            crate::out_of_memory::<T>();
+            crate::traits::out_of_memory::<T>();
         }
     }
 

@@ -6,7 +6,7 @@ use super::{
     Batch, Block, CONTESTED, Chain, Injector, Place, contested, decided, index_of, open, written,
 };
 use crate::pacing::injector::{ENOUGH, FIRST_PACE, LONGEST_PACE, LOST, NEAR};
-use crate::{Owner, Steal};
+use crate::traits::{Owner, Steal};
 
 impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     /// Takes the oldest task.

@@ -45,8 +45,8 @@ impl Waits {
 mod tests {
     use super::super::Injector;
     use super::*;
-    use crate::Steal;
     use crate::lock::tests::Told;
+    use crate::traits::Steal;
 
     #[test]
     fn a_push_waits_at_each_second_loss_and_twice_as_long_up_to_the_longest() {

@@ -11,7 +11,7 @@ use super::BLOCK;
 use super::block::{Attempt, Block, LARGEST, Stolen};
 use crate::owned::Owned;
 use crate::ring::{CapacityError, MAX_CAPACITY, NoMemory, check_capacity, drop_rest};
-use crate::{Owner, Steal};
+use crate::traits::{Owner, Steal};
 
 /// Blocks whose tasks a length counts; all above are taken to be full.
 const COUNTED: u64 = 32;
@@ -86,6 +86,38 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
     #[inline(always)]
     pub(super) fn size(&self) -> u16 {
         self.size
+    }
+
+    /// The index of the owner's oldest task in the block that it takes from.
+    #[inline(always)]
+    pub(super) fn head(&self) -> u16 {
+        // Relaxed, here and below: only the owner writes it, and others use it for lengths.
+        self.owner.head.load(Ordering::Relaxed) as u16
+    }
+
+    /// Above the youngest task, in the block that the owner fills.
+    #[inline(always)]
+    pub(super) fn tail(&self) -> u16 {
+        self.owner.tail.load(Ordering::Relaxed) as u16
+    }
+
+    /// The position of the block that the owner fills.
+    #[inline(always)]
+    pub(super) fn last(&self) -> u64 {
+        self.owner.last.load(Ordering::Relaxed)
+    }
+
+    /// The block that the owner fills.
+    ///
+    /// # Safety
+    ///
+    /// The caller is the thread with the owner's handle.
+    #[inline(always)]
+    pub(super) unsafe fn filled(&self) -> &Block<T, M> {
+        // SAFETY: by this function's contract.
+        let block = unsafe { self.owner.block.get() };
+        // SAFETY: a block lives as long as its `Blocks`.
+        unsafe { &*block.get() }
     }
 
     #[inline(always)]
@@ -240,12 +272,11 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
         if open.round != round {
             return 0;
         }
-        // Relaxed, here and below: lengths are estimates.
-        let head = || self.owner.head.load(Ordering::Relaxed) as u16;
-        let tail = || self.owner.tail.load(Ordering::Relaxed) as u16;
         let (from, to) = match (FIFO, open.is_closed()) {
-            (true, closed) => (if closed { head() } else { open.next }, block.committed(round)),
-            (false, true) if position == last => (head(), tail()),
+            (true, closed) => {
+                (if closed { self.head() } else { open.next }, block.committed(round))
+            }
+            (false, true) if position == last => (self.head(), self.tail()),
             (false, true) => return 0,
             (false, false) => (open.next, open.end),
         };
@@ -253,7 +284,7 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
     }
 
     pub(super) fn len(&self) -> usize {
-        let (start, last) = (self.start(), self.owner.last.load(Ordering::Relaxed));
+        let (start, last) = (self.start(), self.last());
         let blocks = last.wrapping_sub(start).wrapping_add(1);
         // The thieves may have passed all.
         if blocks as i64 <= 0 {
@@ -336,7 +367,7 @@ impl<T, M: Memory, const FIFO: bool> Drop for Blocks<T, M, FIFO> {
         let waiting = unsafe { self.owner.waiting.get() }.take();
         // Relaxed: no other handle is left.
         let _free = Free(self.table.load(Ordering::Relaxed), waiting);
-        let (start, last) = (self.start(), self.owner.last.load(Ordering::Relaxed));
+        let (start, last) = (self.start(), self.last());
         let blocks = last.wrapping_sub(start).wrapping_add(1);
         let positions = if blocks as i64 <= 0 { 0 } else { blocks };
         let mut left = (0..positions).flat_map(|n| {
@@ -367,7 +398,7 @@ impl<T, const FIFO: bool, M: Memory> Thief<T, FIFO, M> {
     }
 }
 
-impl<T: Send, const FIFO: bool, M: Memory> crate::Thief<T> for Thief<T, FIFO, M> {
+impl<T: Send, const FIFO: bool, M: Memory> crate::traits::Thief<T> for Thief<T, FIFO, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         match self.shared.claim(1).map(|mut stolen| stolen.next()) {

@@ -2,7 +2,6 @@
 //! owner's block.
 
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
 use std::sync::Arc;
@@ -11,9 +10,8 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use super::block::Block;
 use super::blocks::{Blocks, Thief};
-use crate::handles::methods;
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
-use crate::{ExactlyOnce, OutOfMemory, Owner};
+use crate::ring::{CapacityError, NoMemory};
+use crate::traits::{OutOfMemory, Owner};
 
 /// The owner of a block-based queue: it takes the oldest task, and thieves the oldest that is not
 /// in the owner's block.
@@ -56,24 +54,7 @@ pub struct BwosFifo<T: Send, M: Memory = Machine> {
 // SAFETY: it points into `shared`, which may be sent as its tasks may.
 unsafe impl<T: Send, M: Memory> Send for BwosFifo<T, M> {}
 
-impl<T: Send> BwosFifo<T> {
-    /// An empty queue of blocks of 64.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
 impl<T: Send, M: Memory> BwosFifo<T, M> {
-    /// An empty queue with room for `capacity` tasks before it grows, in blocks of `capacity`, or
-    /// of 64 if that is less.
-    ///
-    /// # Errors
-    ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
-    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(capacity, 0)
-    }
-
     /// As [`with_capacity`](BwosFifo::with_capacity), with the first block at `position`: for tests
     /// of positions that wrap around.
     ///
@@ -102,30 +83,12 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
         }
     }
 
-    // Relaxed, here and below: only the owner writes them.
-    #[inline(always)]
-    fn head(&self) -> u16 {
-        self.shared.owner.head.load(Ordering::Relaxed) as u16
-    }
-
-    #[inline(always)]
-    fn tail(&self) -> u16 {
-        self.shared.owner.tail.load(Ordering::Relaxed) as u16
-    }
-
-    #[inline(always)]
-    fn last(&self) -> u64 {
-        self.shared.owner.last.load(Ordering::Relaxed)
-    }
-
     /// The block that the owner fills.
     #[inline(always)]
     fn filled(&self) -> &Block<T, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
         // that.
-        let block = unsafe { self.shared.owner.block.get() };
-        // SAFETY: a block lives as long as its `Blocks`.
-        unsafe { &*block.get() }
+        unsafe { self.shared.filled() }
     }
 
     /// Makes a block, closed and empty, the one that the owner fills, and thieves take from.
@@ -144,7 +107,7 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
     #[cold]
     #[inline(never)]
     fn advance(&self) -> Result<(), NoMemory> {
-        let next = self.last().wrapping_add(1);
+        let next = self.shared.last().wrapping_add(1);
         if self.is_ours.get() && self.shared.is_full(next) {
             // An owner that does not pop does not hold up the thieves, who pass no block that is
             // closed.
@@ -158,7 +121,7 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
 
     /// Grants the block that the owner takes from.
     fn give_back(&self) {
-        let head = self.head();
+        let head = self.shared.head();
         // SAFETY: the owner has taken this block over, and blocks live as long as `shared`.
         let block = unsafe { &*self.from.get() };
         // SAFETY: this is the owner's handle, and the block is closed.
@@ -174,13 +137,13 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
     #[inline(never)]
     fn find(&self) -> bool {
         let shared = &*self.shared;
-        let (last, size) = (self.last(), shared.size());
+        let (last, size) = (self.shared.last(), shared.size());
         loop {
             let mut position = self.position.get();
-            let there = |position| if position == last { self.tail() } else { size };
+            let there = |position| if position == last { self.shared.tail() } else { size };
             if self.is_ours.get() {
                 let there = there(position);
-                if self.head() < there {
+                if self.shared.head() < there {
                     self.limit.set(there);
                     return true;
                 }
@@ -223,21 +186,12 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Default for BwosFifo<T, M> {
-    fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
-    }
-}
-
 impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
     type Thief = Thief<T, true, M>;
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let mut tail = self.tail();
+        let mut tail = self.shared.tail();
         if tail == self.shared.size() {
             if let Err(NoMemory) = self.advance() {
                 return Err(OutOfMemory(task));
@@ -247,7 +201,7 @@ impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
         let block = self.filled();
         // SAFETY: above `tail` there is nothing, and thieves read what is committed.
         unsafe { block.write(tail, task) };
-        block.commit(self.last() as u32, tail + 1);
+        block.commit(self.shared.last() as u32, tail + 1);
         // Relaxed: thieves do not take by it.
         self.shared.owner.tail.store(u64::from(tail) + 1, Ordering::Relaxed);
         Ok(())
@@ -256,12 +210,12 @@ impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
     /// Takes the oldest task.
     #[inline]
     fn pop(&self) -> Option<T> {
-        let mut head = self.head();
+        let mut head = self.shared.head();
         if head == self.limit.get() {
             if !self.find() {
                 return None;
             }
-            head = self.head();
+            head = self.shared.head();
         }
         // Relaxed: thieves do not take by it.
         self.shared.owner.head.store(u64::from(head) + 1, Ordering::Relaxed);
@@ -281,18 +235,10 @@ impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> ExactlyOnce<T> for BwosFifo<T, M> {}
-
 impl<T: Send, M: Memory> Drop for BwosFifo<T, M> {
     fn drop(&mut self) {
         self.share();
     }
 }
 
-impl<T: Send, M: Memory> fmt::Debug for BwosFifo<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BwosFifo").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-methods!(T; [T: Send, M: Memory] BwosFifo<T, M>; [T: Send, M: Memory] Thief<T, true, M>);
+owner!(BwosFifo, true);

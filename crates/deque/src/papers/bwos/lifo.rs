@@ -1,7 +1,6 @@
 //! The owner of the LIFO form: it takes the youngest task, thieves the oldest.
 
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use core::ptr;
 use std::sync::Arc;
@@ -10,9 +9,8 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 
 use super::block::Block;
 use super::blocks::{Blocks, Thief};
-use crate::handles::methods;
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
-use crate::{ExactlyOnce, OutOfMemory, Owner};
+use crate::ring::{CapacityError, NoMemory};
+use crate::traits::{OutOfMemory, Owner};
 
 /// The owner of a block-based deque: it takes the youngest task, thieves the oldest.
 ///
@@ -41,24 +39,7 @@ pub struct BwosLifo<T: Send, M: Memory = Machine> {
     not_sync: PhantomData<Cell<()>>,
 }
 
-impl<T: Send> BwosLifo<T> {
-    /// An empty deque of blocks of 64.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
-
 impl<T: Send, M: Memory> BwosLifo<T, M> {
-    /// An empty deque with room for `capacity` tasks before it grows, in blocks of `capacity`, or
-    /// of 64 if that is less.
-    ///
-    /// # Errors
-    ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
-    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(capacity, 0)
-    }
-
     /// As [`with_capacity`](BwosLifo::with_capacity), with the first block at `position`: for tests
     /// of positions that wrap around.
     ///
@@ -74,29 +55,16 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
     /// Lets thieves have what is in the owner's block. Nothing happens if that needs memory which
     /// cannot be had.
     pub fn share(&self) {
-        if self.head() < self.tail() {
+        if self.shared.head() < self.shared.tail() {
             let _ = self.advance();
         }
-    }
-
-    // Relaxed, both: only the owner writes them.
-    #[inline(always)]
-    fn head(&self) -> u16 {
-        self.shared.owner.head.load(Ordering::Relaxed) as u16
-    }
-
-    #[inline(always)]
-    fn tail(&self) -> u16 {
-        self.shared.owner.tail.load(Ordering::Relaxed) as u16
     }
 
     #[inline(always)]
     fn block(&self) -> &Block<T, M> {
         // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
         // that.
-        let block = unsafe { self.shared.owner.block.get() };
-        // SAFETY: a block lives as long as its `Blocks`.
-        unsafe { &*block.get() }
+        unsafe { self.shared.filled() }
     }
 
     /// Makes a block, closed, the one that the owner works in.
@@ -115,12 +83,11 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
     #[inline(never)]
     fn advance(&self) -> Result<(), NoMemory> {
         let shared = &*self.shared;
-        // Relaxed: only the owner writes it.
-        let position = shared.owner.last.load(Ordering::Relaxed);
+        let position = shared.last();
         let next = position.wrapping_add(1);
         // SAFETY: this is the owner's handle.
         let entered = unsafe { shared.enter(next) }?;
-        self.block().grant(position as u32, self.head(), self.tail());
+        self.block().grant(position as u32, self.shared.head(), self.shared.tail());
         self.work_in(entered, next, 0, 0);
         Ok(())
     }
@@ -130,8 +97,7 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
     #[inline(never)]
     fn retreat(&self) -> bool {
         let shared = &*self.shared;
-        // Relaxed: only the owner writes it.
-        let position = shared.owner.last.load(Ordering::Relaxed);
+        let position = shared.last();
         if position.wrapping_sub(shared.start()) as i64 <= 0 {
             return false;
         }
@@ -151,21 +117,12 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Default for BwosLifo<T, M> {
-    fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
-        }
-    }
-}
-
 impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
     type Thief = Thief<T, false, M>;
 
     #[inline]
     fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let mut tail = self.tail();
+        let mut tail = self.shared.tail();
         if tail == self.shared.size() {
             if let Err(NoMemory) = self.advance() {
                 return Err(OutOfMemory(task));
@@ -181,12 +138,12 @@ impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
 
     #[inline]
     fn pop(&self) -> Option<T> {
-        let mut tail = self.tail();
-        if tail == self.head() {
+        let mut tail = self.shared.tail();
+        if tail == self.shared.head() {
             if !self.retreat() {
                 return None;
             }
-            tail = self.tail();
+            tail = self.shared.tail();
         }
         tail -= 1;
         // Relaxed: as in `try_push`.
@@ -205,23 +162,14 @@ impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> ExactlyOnce<T> for BwosLifo<T, M> {}
-
 impl<T: Send, M: Memory> Drop for BwosLifo<T, M> {
     fn drop(&mut self) {
-        let (head, tail) = (self.head(), self.tail());
+        let (head, tail) = (self.shared.head(), self.shared.tail());
         if head < tail {
-            // Relaxed: only the owner writes it.
-            let position = self.shared.owner.last.load(Ordering::Relaxed);
+            let position = self.shared.last();
             self.block().grant(position as u32, head, tail);
         }
     }
 }
 
-impl<T: Send, M: Memory> fmt::Debug for BwosLifo<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("BwosLifo").field("len", &self.shared.len()).finish_non_exhaustive()
-    }
-}
-
-methods!(T; [T: Send, M: Memory] BwosLifo<T, M>; [T: Send, M: Memory] Thief<T, false, M>);
+owner!(BwosLifo, false);

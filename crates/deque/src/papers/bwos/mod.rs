@@ -82,6 +82,53 @@
 //! not the oldest. If it empties that block, the owner may find nothing while older blocks hold
 //! tasks, which are left to thieves.
 
+/// What the owners' handles of both forms have in common, beside their words in `blocks`.
+macro_rules! owner {
+    ($owner:ident, $fifo:literal) => {
+        impl<T: Send> $owner<T> {
+            /// An empty queue of blocks of 64.
+            pub fn new() -> Self {
+                Self::default()
+            }
+        }
+
+        impl<T: Send, M: Memory> $owner<T, M> {
+            /// An empty queue with room for `capacity` tasks before it grows, in blocks of
+            /// `capacity`, or of 64 if that is less.
+            ///
+            /// # Errors
+            ///
+            /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
+            pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+                Self::starting_at(capacity, 0)
+            }
+        }
+
+        impl<T: Send, M: Memory> Default for $owner<T, M> {
+            fn default() -> Self {
+                match Self::with_capacity(crate::ring::DEFAULT_CAPACITY) {
+                    Ok(queue) => queue,
+                    Err(_) => crate::traits::out_of_memory::<T>(),
+                }
+            }
+        }
+
+        impl<T: Send, M: Memory> crate::traits::ExactlyOnce<T> for $owner<T, M> {}
+
+        impl<T: Send, M: Memory> ::core::fmt::Debug for $owner<T, M> {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_struct(stringify!($owner))
+                    .field("len", &self.shared.len())
+                    .finish_non_exhaustive()
+            }
+        }
+
+        crate::handles::methods!(
+            T; [T: Send, M: Memory] $owner<T, M>; [T: Send, M: Memory] Thief<T, $fifo, M>
+        );
+    };
+}
+
 mod block;
 mod blocks;
 mod fifo;

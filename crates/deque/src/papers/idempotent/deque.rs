@@ -84,7 +84,7 @@ use super::{Repeatable, slots::Slots};
 use crate::handles::{handles, methods};
 use crate::owned::Owned;
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
-use crate::{OutOfMemory, Owner, Steal};
+use crate::traits::{OutOfMemory, Owner, Steal};
 
 /// In one line; the module says why.
 struct Ends<M: Memory> {
@@ -202,7 +202,7 @@ impl<T: Repeatable, M: Memory> Default for IdempotentDeque<T, M> {
     fn default() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 }
@@ -255,7 +255,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
+impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let Shared { ends, slots } = &*self.shared;

@@ -25,7 +25,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 use super::{Repeatable, slots::Slots};
 use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY};
-use crate::{OutOfMemory, Owner, Steal};
+use crate::traits::{OutOfMemory, Owner, Steal};
 
 struct Shared<M: Memory> {
     tail: CachePadded<M::Word>,
@@ -99,7 +99,7 @@ impl<T: Repeatable, M: Memory> Default for IdempotentFifo<T, M> {
     fn default() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 }
@@ -153,7 +153,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
+impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;

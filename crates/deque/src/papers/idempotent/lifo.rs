@@ -28,7 +28,7 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 use super::{Repeatable, anchor::Top, slots::Slots};
 use crate::handles::{handles, methods};
 use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY};
-use crate::{OutOfMemory, Owner, Steal};
+use crate::traits::{OutOfMemory, Owner, Steal};
 
 struct Shared<M: Memory> {
     anchor: CachePadded<M::Word>,
@@ -85,7 +85,7 @@ impl<T: Repeatable, M: Memory> Default for IdempotentLifo<T, M> {
     fn default() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 }
@@ -133,7 +133,7 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> crate::Thief<T> for Thief<T, M> {
+impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     /// Takes the youngest task.
     #[inline]
     fn steal(&self) -> Steal<T> {

@@ -182,16 +182,10 @@ impl<M: Memory> Bounds<M> {
     }
 }
 
-/// What a thief needs for the end of the exposure that it has begun.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Exposure {
-    /// The index of the first private task, if there is one.
-    pub(super) first: u32,
-}
-
 impl<M: Memory> Bounds<M> {
-    /// A thief begins to expose private tasks, if nothing is shared. One thief at a time.
-    pub(super) fn begin_exposure(&self) -> Option<Exposure> {
+    /// A thief begins to expose private tasks, if nothing is shared: the index of the first, if
+    /// there is one. One thief at a time.
+    pub(super) fn begin_exposure(&self) -> Option<u32> {
         // Relaxed, both: nothing has been written that others must see; the exposure's fences
         // follow.
         let seen = self.word.load(Ordering::Relaxed);
@@ -203,13 +197,12 @@ impl<M: Memory> Bounds<M> {
         self.word
             .compare_exchange(seen, begun, Ordering::Relaxed, Ordering::Relaxed)
             .ok()
-            .map(|_| Exposure { first: tail })
+            .map(|_| tail)
     }
 
-    /// The thief that has begun shares the first `tasks` private ones, or none, unless the owner
-    /// has been at its deque meanwhile.
-    pub(super) fn end_exposure(&self, exposure: Exposure, tasks: u32) -> bool {
-        let tail = exposure.first;
+    /// The thief that has begun at `tail` shares the first `tasks` private ones, or none, unless
+    /// the owner has been at its deque meanwhile.
+    pub(super) fn end_exposure(&self, tail: u32, tasks: u32) -> bool {
         let begun = pack(tail, tail.wrapping_sub(1));
         let new = pack(tail, tail.wrapping_add(tasks));
         // Release: as `share`; the thief has acquired the slots that it hands on.
@@ -304,16 +297,16 @@ mod tests {
     #[test]
     fn an_exposure_shares_private_tasks_unless_the_owner_comes_back() {
         let bounds = Bounds::<Machine>::new(5);
-        let exposure = bounds.begin_exposure().unwrap();
+        let tail = bounds.begin_exposure().unwrap();
         assert_eq!(bounds.shared(), 0);
         assert_eq!(bounds.claim(|_| 1), Claim::Empty);
         assert_eq!(bounds.take_back(), None);
-        assert!(bounds.end_exposure(exposure, 2));
+        assert!(bounds.end_exposure(tail, 2));
         assert_eq!(bounds.settle(), 7);
         assert_eq!(bounds.claim(|shared| shared), Claim::Taken { first: 5, count: 2 });
-        let exposure = bounds.begin_exposure().unwrap();
+        let tail = bounds.begin_exposure().unwrap();
         assert_eq!(bounds.settle(), 7);
-        assert!(!bounds.end_exposure(exposure, 1));
+        assert!(!bounds.end_exposure(tail, 1));
         assert_eq!(bounds.shared(), 0);
         assert!(bounds.share(7, 8));
         assert!(bounds.begin_exposure().is_none());

@@ -46,7 +46,7 @@ use crate::owned::Owned;
 use crate::ring::{
     Buffer, CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Storage, Whole,
 };
-use crate::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
 use request::RequestWord;
 
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer
@@ -388,7 +388,7 @@ impl<T: Send, M: Memory> Default for Split<T, M> {
     fn default() -> Self {
         match Self::with_capacity(DEFAULT_CAPACITY) {
             Ok(queue) => queue,
-            Err(_) => crate::out_of_memory::<T>(),
+            Err(_) => crate::traits::out_of_memory::<T>(),
         }
     }
 }
@@ -542,7 +542,7 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
     }
 }
 
-impl<T: Send, M: Memory, S: Storage<T>> crate::Thief<T> for Thief<T, M, S> {
+impl<T: Send, M: Memory, S: Storage<T>> crate::traits::Thief<T> for Thief<T, M, S> {
     #[inline]
     fn steal(&self) -> Steal<T> {
         match self.claim(|_| 1) {

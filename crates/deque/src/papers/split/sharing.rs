@@ -392,7 +392,7 @@ impl<M: Memory> Sharing<M> {
             return Exposure::Refused;
         }
         // E1.
-        let exposed = self.bounds.begin_exposure().map(|exposure| {
+        let exposed = self.bounds.begin_exposure().map(|tail| {
             // E2: pairs with the full fence in `attend`.
             M::full();
             // E3.
@@ -406,9 +406,9 @@ impl<M: Memory> Sharing<M> {
                 }
             };
             // E5. Without a fence nothing of what is seen is certain, and nothing is taken.
-            let tasks = if fenced { private(exposure.first).div_ceil(2) } else { 0 };
+            let tasks = if fenced { private(tail).div_ceil(2) } else { 0 };
             // E6.
-            self.bounds.end_exposure(exposure, tasks) && tasks > 0
+            self.bounds.end_exposure(tail, tasks) && tasks > 0
         });
         self.exposing.store(0, Ordering::Release);
         match exposed {

@@ -82,7 +82,7 @@ pub(crate) fn grows_past_a_million<O: Owner<u64>>(queue: O) {
 }
 
 /// Laps around a ring, growing at first; `queue` starts a few tasks before its index wraps. There
-/// are always more tasks than any margin.
+/// are always more tasks than any delta.
 pub(crate) fn indices_wrap_around<O: Owner<u64>>(queue: O) {
     let thief = queue.thief();
     let mut oldest = 0;

@@ -42,7 +42,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-reads-tail-first",
         why: "two steps swapped: a thief reads `tail` and then makes its barrier",
-        was: "        let certain = shared.owner.policy.try_thief() && shared.owner.policy.margin() == 0;
+        was: "        let certain = shared.owner.policy.try_thief() && shared.owner.policy.delta() == 0;
         if !certain && !shared.owner.policy.resolve() {
             // The request stays: the owner answers at its next push or pop. The caller takes what
             // is open.
@@ -132,9 +132,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "biased-push-shows-first",
         why: "two stores swapped: a push moves `tail` before it has written its task",
-        was: "        unsafe { self.private().buffer.write(tail, task) };",
-        is: "        self.shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        unsafe { self.private().buffer.write(tail, task) };",
+        file: "deque/src/ours/owners_end.rs",
+        was: "unsafe { self.buffer().write(tail, task) };",
+        is: "self.tail_word().store(tail.wrapping_add(1), Ordering::Release);
+        unsafe { self.buffer().write(tail, task) };",
         scene: Scene::Short,
         caught: Caught::Race,
         ..OWNER

@@ -112,10 +112,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
-        name: "cl-margin-less-one",
+        name: "cl-delta-less-one",
         why: "off by one: a thief trusts a `tail` that is delta ahead",
-        was: "length as u64 <= policy.margin()",
-        is: "(length as u64) < policy.margin()",
+        was: "length as u64 <= policy.delta()",
+        is: "(length as u64) < policy.delta()",
         queue: Queue::FfCl,
         ..HERE
     },

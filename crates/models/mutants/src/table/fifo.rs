@@ -20,11 +20,12 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "fifo-half-drops-the-rest",
         why: "a batch's first task is returned, and the others are dropped",
-        was: "                for task in claimed {
-                    into.push(task);
-                }
+        file: "deque/src/ours/owners_end.rs",
+        was: "                        for task in claimed {
+                            into.push(task);
+                        }
 ",
-        is: "                drop(claimed);
+        is: "                        drop(claimed);
 ",
         scene: Scene::Halves,
         caught: Caught::Lost,
@@ -65,10 +66,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "fifo-push-shows-first",
         why: "two stores swapped: a push moves `tail` before it has written its task",
-        was: "unsafe { self.private().buffer.write(tail, task) };",
+        file: "deque/src/ours/owners_end.rs",
+        was: "unsafe { self.buffer().write(tail, task) };",
         is: "self.publish(tail.wrapping_add(1));
-        unsafe { self.private().buffer.write(tail, task) };",
-        file: "deque/src/ours/fifo/mod.rs",
+        unsafe { self.buffer().write(tail, task) };",
         caught: Caught::Race,
         ..OPEN
     },

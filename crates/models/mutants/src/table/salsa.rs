@@ -272,7 +272,7 @@ pub(super) const MUTANTS: &[Mutant] = &[
         name: "salsa-does-not-visit",
         why: "a thief does not wait until it knows what the owner took",
         file: STEAL,
-        was: "while fence.margin() > 0 && !fence.resolve() {",
+        was: "while fence.delta() > 0 && !fence.resolve() {",
         is: "while false {",
         queue: Queue::DisplacedSalsa,
         ..HERE

@@ -96,10 +96,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
-        name: "the-margin-less-one",
+        name: "the-delta-less-one",
         why: "off by one: a thief trusts a `tail` that is delta ahead",
-        was: "length as u64 > shared.owner.policy.margin()",
-        is: "length as u64 >= shared.owner.policy.margin()",
+        was: "length as u64 > shared.owner.policy.delta()",
+        is: "length as u64 >= shared.owner.policy.delta()",
         queue: Queue::FfThe,
         ..HERE
     },
@@ -115,8 +115,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "the-never-certain",
         why: "a thief aborts whatever it sees",
-        was: "length if certain && length as u64 > shared.owner.policy.margin() => {",
-        is: "length if length as u64 > u64::MAX - shared.owner.policy.margin() => {",
+        was: "length if certain && length as u64 > shared.owner.policy.delta() => {",
+        is: "length if length as u64 > u64::MAX - shared.owner.policy.delta() => {",
         queue: Queue::FfThe,
         scene: Scene::Four,
         caught: Caught::Refusal,

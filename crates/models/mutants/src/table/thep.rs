@@ -67,8 +67,8 @@ pub(super) const MUTANTS: &[Mutant] = &[
     Mutant {
         name: "thep-empty-unseen",
         why: "a thief in doubt goes on waiting when the queue has become empty",
-        was: "if length <= 0 || u64::from(length as u32) > margin {",
-        is: "if length > 0 && u64::from(length as u32) > margin {",
+        was: "if length <= 0 || u64::from(length as u32) > delta {",
+        is: "if length > 0 && u64::from(length as u32) > delta {",
         caught: Caught::Deadlock,
         ..HERE
     },
@@ -88,10 +88,10 @@ pub(super) const MUTANTS: &[Mutant] = &[
         ..HERE
     },
     Mutant {
-        name: "thep-margin-less-one",
+        name: "thep-delta-less-one",
         why: "off by one: a thief does not wait where `tail` is delta ahead",
-        was: "if !OWN && length > 0 && u64::from(length as u32) <= margin {",
-        is: "if length > 0 && u64::from(length as u32) < margin {",
+        was: "if !OWN && length > 0 && u64::from(length as u32) <= delta {",
+        is: "if length > 0 && u64::from(length as u32) < delta {",
         queue: Queue::FfThep,
         ..HERE
     },

@@ -10,8 +10,10 @@ use std::rc::Rc;
 use poach_check::{Simulated, Threads};
 use poach_memory::{Asymmetric, Full, Memory as _};
 
+use super::super::Biased;
 use super::*;
 use crate::c11;
+use crate::owners_end::OwnersEnd as _;
 
 type Queue<P = Full> = Biased<u64, P, Simulated>;
 

@@ -5,9 +5,10 @@ use std::rc::Rc;
 
 use poach_memory::{Asymmetric, Ordering::Relaxed, Unbounded};
 
-use super::super::{LONGEST, POP, SHORTEST};
+use super::super::{Biased, LONGEST, POP, SHORTEST};
 use super::*;
 use crate::lock::tests::{Call, Told};
+use crate::owners_end::OwnersEnd as _;
 
 type Queue = Biased<u32, Asymmetric<Told>, Told>;
 type QueueThief = super::Thief<u32, Asymmetric<Told>, Told>;
