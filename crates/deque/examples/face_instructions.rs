@@ -1,6 +1,6 @@
-//! So many operations of one kind through a face of this crate or through the original, for
-//! `valgrind --tool=callgrind`: the counts of two runs, their difference divided by that of their
-//! numbers, are the instructions of one.
+//! A chosen number of operations of one kind through an interface of this crate or through the
+//! original, for `valgrind --tool=callgrind`. The difference of the counts of two runs, divided by
+//! the difference of their numbers, is the instructions of one operation.
 //!
 //! The workloads are those of `poach bench faces` that one thread can do.
 //!

@@ -1,5 +1,6 @@
-//! So many operations of one kind on one queue, for `valgrind --tool=callgrind`: the counts of two
-//! runs, their difference divided by that of their numbers, are the instructions of one.
+//! A chosen number of operations of one kind on one queue, for `valgrind --tool=callgrind`. The
+//! difference of the counts of two runs, divided by the difference of their numbers, is the
+//! instructions of one operation.
 //!
 //! ```console
 //! $ cargo build --release -p poach-deque --example queue_instructions

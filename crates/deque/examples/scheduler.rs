@@ -4,10 +4,10 @@
 //! cargo run --release -p poach-deque --example scheduler
 //! ```
 //!
-//! Four threads count the nodes of a tree. Each runs its own tasks, youngest first; one that has
-//! none steals, and one that finds nothing to steal sleeps. It shows the three things that a split
-//! deque wants of a scheduler: requests, the look before a sleep, and what an owner does before a
-//! long leaf.
+//! Four threads count the nodes of a tree. Each runs its own tasks, youngest first; a thread
+//! without tasks steals, and a thread that finds nothing to steal sleeps. It shows the three things
+//! that a split deque needs from a scheduler: requests, the look before a sleep, and sharing before
+//! a long leaf.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex};
@@ -17,7 +17,7 @@ use poach_deque::split::{Exposure, Thief};
 use poach_deque::{Owner, Split, Steal};
 use poach_memory::{Machine, Memory};
 
-/// A subtree of so many levels.
+/// A subtree of that number of levels.
 struct Tree(u32);
 
 struct Pool {
@@ -53,7 +53,7 @@ impl Pool {
 
     fn run(&self, own: &Split<Tree>, Tree(levels): Tree) {
         if levels == 0 {
-            // A long leaf: whoever asks meanwhile would wait for its end, so what is private is
+            // A long leaf: a thief that asks meanwhile would wait for its end, so private tasks are
             // shared first.
             if own.share() {
                 self.call();

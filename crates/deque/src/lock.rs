@@ -1,8 +1,8 @@
 //! A test-and-set lock made of a [`Word`], for the queues that have one a queue.
 //!
 //! The sections it guards are a few instructions long, owners come to it only when they have met a
-//! thief, and thieves do not wait for it at all. So it is as small as can be, and it is made of the
-//! memory's own words: whoever checks a queue checks its lock with it.
+//! thief, and thieves do not wait for it at all. So it is as small as can be. It is made of the
+//! memory's own words, so a checker of a queue checks its lock, too.
 
 use core::marker::PhantomData;
 

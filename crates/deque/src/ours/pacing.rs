@@ -7,9 +7,9 @@ pub(crate) const LOOKS: u32 = 64;
 
 /// How long an owner stays eager.
 pub(crate) mod biased {
-    /// Pushes for which an owner is eager after it was away, the first time; each time without an
-    /// answer in between it is twice as many, up to `LONGEST`: what they cost more then is
-    /// about what a thief's looks and barrier cost.
+    /// Pushes for which an owner is eager after it was away, the first time. Each time without an
+    /// answer in between the number doubles, up to `LONGEST`: the extra cost is then about that of
+    /// a thief's looks and barrier.
     pub(crate) const SHORTEST: u32 = 64;
 
     pub(crate) const LONGEST: u32 = 1 << 14;
@@ -48,7 +48,7 @@ pub(crate) mod fifo {
     /// owner's pops, where each theft waits for the line of `head` and makes the owner wait for it.
     pub(crate) const FOR_ONE: Distance = Distance { near: 32, enough: 64, first: 4 };
 
-    /// For a claim of so many at most.
+    /// For a claim of several tasks.
     pub(crate) const FOR_SEVERAL: Distance = Distance { near: 32, enough: 128, first: 4 };
 
     /// For a claim of half of what is there. If there are few it is soon back for the half of the
@@ -58,8 +58,8 @@ pub(crate) mod fifo {
     /// The longest wait, in pauses: twelve microseconds.
     pub(crate) const LONGEST_PACE: u64 = 512;
 
-    /// An owner that pushes or pops less than once in so many pauses does not wait for cache lines,
-    /// and thieves do not wait for it.
+    /// An owner that pushes or pops less than once in this number of pauses does not wait for cache
+    /// lines, and thieves do not wait for it.
     pub(crate) const SLOW: u64 = 4;
 
     /// Pauses of a thief after an exchange over a single task that it has lost: under a
@@ -97,8 +97,8 @@ pub(crate) mod injector {
     /// For how many pauses a thief waits that has lost an exchange.
     pub(crate) const LOST: u32 = 64;
 
-    /// The first wait of a push that has met others, in pauses of the processor: on one whose pause
-    /// takes 23 ns, as long as 500 pushes of one thread.
+    /// The first wait of a push that has met others, in pauses of the processor. If a pause takes
+    /// 23 ns, it is as long as 500 pushes of one thread.
     pub(crate) const FIRST_WAIT: u32 = 128;
 
     /// The longest wait of a push.

@@ -231,9 +231,8 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             reclaimed = reclaimed.wrapping_add(count);
         }
         if reclaimed != finished {
-            // Relaxed: whoever goes on from here has nothing to hand on to the owner that the owner
-            // does not know. No thief stores now: the index at `finished` was marked,
-            // or the owner's.
+            // Relaxed: a thread that goes on from here hands nothing on that the owner does not
+            // know. No thief stores now: the index at `finished` was marked, or the owner's.
             rings.finished.store(reclaimed, Ordering::Relaxed);
         }
         self.reclaimed.set(reclaimed);

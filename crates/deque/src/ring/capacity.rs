@@ -58,7 +58,7 @@ pub(crate) fn check_capacity(capacity: usize) -> Result<(), CapacityError> {
     }
 }
 
-/// The capacity of the next ring, if one may have so many slots.
+/// The capacity of the next ring, if a ring may have twice as many slots.
 pub(super) fn doubled(capacity: usize) -> Option<usize> {
     (capacity < MAX_CAPACITY).then(|| capacity * 2)
 }

@@ -53,8 +53,8 @@ pub(crate) unsafe trait Claim: Iterator {
 
 // SAFETY: `next` and `move_to` move bits out of a ring, and `size_hint` is exact.
 unsafe impl<T, M: Memory> Claim for Claimed<'_, T, M> {
-    /// Slots that stand side by side in both rings are copied in one loop, which needs no mask and
-    /// which the compiler turns into one that moves several words at a time.
+    /// Slots that stand side by side in both rings are copied in one loop without a mask, which the
+    /// compiler turns into moves of several words at a time.
     #[inline(always)]
     unsafe fn move_to<N: Memory>(&mut self, to: &[Slot<T, N>]) -> usize {
         let first = self.next & self.mask;
@@ -220,8 +220,9 @@ mod tests {
     use crate::ring::Buffer;
     use poach_memory::Machine;
 
-    /// Of each length, from each slot of eight to each of a ring of four, which may have to grow,
-    /// forwards and backwards: a copy ends where either array ends, and goes on from its start.
+    /// Each length, from each slot of a ring of eight to each slot of a ring of four, which may
+    /// have to grow, forwards and backwards. A copy ends where either array ends, and goes on from
+    /// its start.
     #[test]
     fn a_claim_moves_past_the_ends_of_both_rings() {
         let step = if cfg!(miri) { 3 } else { 1 };

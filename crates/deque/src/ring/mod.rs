@@ -8,18 +8,18 @@
 //! # Claim, then copy
 //!
 //! The papers' thief copies the task out of its slot first and claims it second, so it may copy a
-//! slot that the owner is writing. That wants tasks that fit an atomic word. Here the order is the
-//! other way about: a thief *claims* an index by whatever its queue's protocol is, *copies* the
-//! task out of the slot, which nobody may overwrite meanwhile, and says that the index is
-//! *finished*. A task can be of any type and any size, lives in the ring itself, and no slot is
-//! ever read and written at the same time. It costs a thief a store, and the owner nothing until it
-//! has gone once around the ring.
+//! slot that the owner is writing. That needs tasks that fit an atomic word. Here the order is
+//! reversed. A thief *claims* an index by its queue's protocol, *copies* the task out of the slot,
+//! which no thread may overwrite meanwhile, and says that the index is *finished*. A task can be of
+//! any type and any size, lives in the ring itself, and no slot is ever read and written at the
+//! same time. It costs a thief a store, and the owner nothing until it has gone once around the
+//! ring.
 //!
 //! # How the owner knows what is free
 //!
 //! The owner keeps two private indices: all indices below `reclaimed` are finished, and the slots
-//! up to `limit = reclaimed + capacity` are free. A push compares the tail with `limit` and looks
-//! at nothing that thieves write. At the limit it learns how far thieves have come; if that frees
+//! up to `limit = reclaimed + capacity` are free. A push compares the tail with `limit` and loads
+//! no word that thieves write. At the limit it learns how far thieves have come. If that frees
 //! nothing, the ring is full (or one thief has slept through a whole lap), and it moves to a ring
 //! twice as large.
 //!
@@ -27,10 +27,10 @@
 //! advance the thieves' index itself, by the owner, which does the same. An index that the owner
 //! pops at its own end is not consumed; it will be pushed again.
 //!
-//! *In order, one word.* Below `finished` all is finished. Who has claimed the very index at
-//! `finished` moves the word past what it has claimed, by a plain store: nobody else has that
-//! index. So thieves that finish in the order of their claims, and one thief always does, write a
-//! word of a line that they have just written, and the owner reads but that.
+//! *In order, one word.* All indices below `finished` are finished. The thief that has claimed the
+//! very index at `finished` moves the word past its claim, by a plain store: no other thread has
+//! that index. So thieves that finish in the order of their claims, as a single thief always does,
+//! write a word of a line that they have just written, and the owner reads only that word.
 //!
 //! *Out of order, marks.* A thief that finds `finished` short of its first index leaves one mark
 //! for all that it has claimed, at the slot of that first index. The mark is the index with the
@@ -49,9 +49,9 @@
 //! A queue may know its indices by their low 32 bits alone: `finished` has them all, and is at most
 //! a capacity, 2^30, behind what a thief has claimed, or the owner would not have pushed so far.
 //!
-//! *Slot reuse.* The owner writes a slot for index `i + capacity` only after it has read that `i`
-//! is finished, with acquire; the thief said so after its copy, with release, and handed on what it
-//! had acquired from those that moved `finished` before. So the copy is over.
+//! *Slot reuse.* The owner writes a slot for index `i + capacity` only after it has read, with
+//! acquire, that `i` is finished. The thief said so after its copy, with release, and handed on
+//! what it had acquired from earlier moves of `finished`. So the copy is over.
 //!
 //! *Moving.* The owner copies all of the old ring, bit by bit, before it publishes the new one; an
 //! index claimed but not finished is then in both. Its thief finds it in whichever ring it loads
@@ -65,10 +65,10 @@
 //! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `reclaimed` has
 //! reached `end`. A thief loads the ring after it has claimed some index `i`, having read a tail
 //! above `i`. If `i < end`, the index is finished by now, and so is the thief's use of the ring. If
-//! `i >= end`, the tail it read was above `end`, was therefore stored after the next ring was
-//! published (no tail above the limit had been stored before, and the ring moved at the limit), and
-//! was read with acquire: the thief sees the next ring. (Of several indices claimed at once the
-//! last decides.) So what frees slots also frees rings. There is no epoch to pin and no hazard
+//! `i >= end`, the tail it read was above `end`. That tail was stored after the next ring was
+//! published, because no tail above the limit had been stored before, and the ring moved at the
+//! limit. It was read with acquire, so the thief sees the next ring. (Of several indices claimed at
+//! once the last decides.) So a freed slot also frees rings. There is no epoch to pin and no hazard
 //! pointer to publish, and a retired ring is gone after at most one lap.
 //!
 //! *At once.* A ring that was left need not wait for a lap where no thief is at one, since a thief
@@ -100,22 +100,21 @@
 //! later it moves to a ring twice as large.
 //!
 //! *Shrinking.* In a time slice of such a thief, milliseconds, the owner of a queue that never had
-//! a thousand tasks at once may push half a million, and its ring has as many slots then. Whoever
-//! uses it from there on takes each task from memory that no cache has. So a ring knows
-//! which capacity tasks have *needed*: one that was full and more than half of it tasks that nobody
-//! had claimed needed twice as much. The owner of a larger ring looks each `needed` pushes whether
-//! a ring of that capacity has slots for what is not finished, and a quarter of them free, and if
-//! so moves there. That is the same move: the limit only rises, so the ring is again left at a tail
-//! above which none has been stored, and the copies are of the indices from `reclaimed` to the
-//! tail. All that a thief has claimed and not finished is among these, so a claim still fits in any
-//! ring that its thief may have loaded, and a mark in that ring is found as long as it is looked
-//! for.
+//! a thousand tasks at once may push half a million, and its ring has as many slots then. From then
+//! on each task would be taken from memory that no cache has. So a ring records the capacity that
+//! tasks have *needed*: a ring that was full, with more than half of it unclaimed tasks, needed
+//! twice as much. The owner of a larger ring looks once in `needed` pushes whether a ring of that
+//! capacity has slots for the unfinished indices, and a quarter of them free. If so it moves there.
+//! That is the same move: the limit only rises, so the ring is again left at a tail above which
+//! none has been stored, and the indices from `reclaimed` to the tail are copied. They include
+//! every index that a thief has claimed and not finished. So a claim still fits in any ring that
+//! its thief may have loaded, and a mark in that ring is found as long as it is looked for.
 //!
 //! *Memory.* Each of the rings that were left for larger ones is at most half as large as the next.
-//! A ring is left for a smaller one only where all are finished but fewer indices than that has
-//! slots. So the larger ones are freed within the next lap, or are kept by thieves that sleep at an
-//! index of that one lap: before the owner can leave a second large ring all below are finished,
-//! and the first is freed.
+//! A ring is left for a smaller one only if the number of unfinished indices is below the smaller
+//! one's slots. So the larger rings are freed within the next lap, or are kept by thieves that
+//! sleep at an index of that one lap. Before the owner can leave a second large ring all indices
+//! below are finished, and the first is freed.
 
 mod buffer;
 mod capacity;
@@ -318,9 +317,9 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
         // SAFETY: the index is claimed and not finished, so the owner keeps every ring that a thief
         // could have loaded since ("Reclamation").
         let ring = unsafe { &*ring_pointer };
-        // SAFETY: the slot holds the task of `index`, which the tail that the caller acquired, or
-        // the ring acquired above, makes visible; nobody writes it before the index is finished;
-        // and only the caller has the claim to it, so the bits are used once.
+        // SAFETY: the slot holds the task of `index`. The tail that the caller acquired, or the
+        // ring acquired above, makes it visible; no thread writes it before the index is finished.
+        // Only the caller has the claim to it, so the bits are used once.
         let task = unsafe { ring.read(index) };
         // SAFETY: `index` is the caller's, and the copy is over.
         unsafe { self.finish(ring_pointer, index, 1) };
@@ -331,8 +330,8 @@ impl<T, M: Memory, S: Storage<T>> Rings<T, M, S> {
     ///
     /// # Safety
     ///
-    /// They are the caller's, it has copied their tasks out, and `ring` is one that it has loaded
-    /// since it claimed them.
+    /// They are the caller's, it has copied their tasks out, and it has loaded `ring` since it
+    /// claimed them.
     #[inline(always)]
     unsafe fn finish(&self, ring: *const Ring<T, M, S>, first: u64, count: u32) {
         // Acquire: the store below hands on what the thieves before this one had done.
@@ -396,7 +395,8 @@ impl<T, M: Memory, S: Storage<T>> Drop for Rings<T, M, S> {
         // Relaxed, here and below: no other handle is left, and only owners wrote `older`.
         let mut ring = self.current.load(Ordering::Relaxed);
         while !ring.is_null() {
-            // SAFETY: `ring` is the current ring or one that it still keeps; none has been freed.
+            // SAFETY: `ring` is the current ring or a ring that it still keeps; none has been
+            // freed.
             let older = unsafe { &*ring }.older.load(Ordering::Relaxed);
             // SAFETY: it is a ring that was kept, and with all handles gone nobody uses it.
             unsafe { Ring::free(ring) };

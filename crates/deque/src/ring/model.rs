@@ -38,9 +38,9 @@ fn what_one_thief_has_finished_another_hands_on() {
     c11::clean_all(1, model);
 }
 
-/// While a thief has its task the ring grows, and shrinks when the owner sees that it is finished:
-/// whoever comes to a task of the larger ring, or of the smaller one, finds it there, and what was
-/// left is freed after the last use of it.
+/// While a thief has its task the ring grows, and shrinks when the owner sees that it is finished.
+/// A thread that comes to a task of the larger ring, or of the smaller one, finds it there, and a
+/// ring is freed after its last use.
 #[test]
 fn a_ring_that_shrinks_has_the_tasks_of_the_larger_one() {
     let model = |threads: &mut Threads| {

@@ -8,9 +8,9 @@
 ///
 /// # Safety
 ///
-/// `read` gives back, as a value, the task that `write` has put to the same places, or to places to
-/// which the bits have been copied since: those of the head, and those of the rest if `has_rest`
-/// says so of the head.
+/// `read` returns, as a value, the task that `write` has put to the same places, or to places to
+/// which the bits have been copied since. The bits are those of the head, and, if `has_rest` says
+/// so of the head, those of the rest.
 pub unsafe trait Storage<T> {
     /// What stands in a slot.
     type Head;

@@ -89,8 +89,8 @@ fn a_claim_that_is_finished_out_of_order_is_free_as_a_whole() {
     }
 }
 
-/// A ring of eight is full, of so many tasks that nobody has claimed; the larger one is at its
-/// limit when thieves have taken so many: its capacity then.
+/// A ring of eight is full, with `waiting` tasks that no thief has claimed. The larger ring is at
+/// its limit when thieves have taken `taken`: its capacity then.
 fn capacity_after(start: u64, waiting: usize, taken: u64) -> usize {
     let (rings, buffer) = Rings::<u64, Machine>::new(8, start).unwrap();
     let at = |step: u64| start.wrapping_add(step);

@@ -15,7 +15,7 @@ use crate::own_process::this_test;
 /// Says to the process which push it is to make.
 const PUSH: &str = "POACH_TEST_PUSHES_WITHOUT_MEMORY";
 
-/// So many tasks fill what a queue has to begin with, and what is allocated for many at once.
+/// This number of tasks fills a queue's initial memory, and what is allocated for many at once.
 const MANY: u64 = 1 << 16;
 
 type Push = Box<dyn Fn(u64)>;

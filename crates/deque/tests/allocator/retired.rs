@@ -1,6 +1,5 @@
-//! Memory that is needed no more: a ring that was replaced by a larger one is freed once no thief
-//! can be at it, and not only with the queue; an injector uses the blocks again whose tasks are
-//! taken.
+//! Retired memory. A ring that was replaced by a larger one is freed once no thief can be at it,
+//! and not only with the queue; an injector reuses blocks whose tasks are taken.
 
 #![cfg(not(miri))] // Its allocator counts, and Miri's own checks say more.
 

@@ -1,6 +1,6 @@
-//! A thief of an idempotent queue that loses its processor between its look at the queue and its
-//! exchange, while the owner pushes and pops 2^20 times, so that the queue has come back to where
-//! the thief saw it: no task is lost.
+//! A thief of an idempotent queue loses its processor between its look at the queue and its
+//! exchange. Meanwhile the owner pushes and pops 2^20 times, so that the queue has come back to
+//! where the thief saw it: no task is lost.
 //!
 //! The double-ended queue's tag had 20 bits once, and the thief's exchange succeeded: it took the
 //! task that the owner had popped long ago, and stepped over the one that stood there now. The tags
@@ -15,7 +15,7 @@ use poach_deque::{
 
 use crate::interrupted::{Interrupted, Kind, before};
 
-/// The tag of 20 bits came back after so many. Miri would take minutes.
+/// A tag of 20 bits would return after this number of pushes. Miri would take minutes.
 const PUSHES: u64 = if cfg!(miri) { 1 << 10 } else { 1 << 20 };
 
 fn no_task_is_lost(owner: impl Owner<u64> + 'static) {

@@ -1,8 +1,8 @@
 //! Queues under the memory model of C11, where loom sees too little: its fences are no points at
 //! which threads change.
 //!
-//! The searches have at most so many preemptions as each test says; each load may read what is not
-//! the latest.
+//! The searches are bounded in preemptions, as each test says; each load may read a value that is
+//! not the latest.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -20,11 +20,11 @@ use poach_models::taken::{Taken, Then, singles};
 
 use crate::c11;
 
-/// So many executions take about a second.
+/// This number of executions takes about a second.
 const MOST: u64 = 20_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more
-/// than [`MOST`].
+/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
+/// [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
     c11::clean(preemptions, MOST, model);
 }
@@ -184,7 +184,7 @@ fn an_idempotent_queue_hands_over_what_its_tasks_name() {
     handed(|| Multiplicity::<u64, Simulated>::with_capacity(1).unwrap());
 }
 
-/// An owner with so many tasks and this script, which goes then, and a thief that steals once.
+/// An owner with `tasks` tasks runs this script and goes; a thief steals once.
 fn once<O: Owner<u64, Thief: 'static> + 'static>(
     make: impl Fn() -> O,
     tasks: u32,
@@ -195,7 +195,7 @@ fn once<O: Owner<u64, Thief: 'static> + 'static>(
     clean(2, singles(&scenario, make, Taken::Once, Then::Goes));
 }
 
-/// The tail by which a thief takes a task may be one that a pop of the task above has left.
+/// The tail by which a thief takes a task may come from a pop of the task above.
 #[test]
 fn thep_takes_the_task_below_one_that_was_popped() {
     once(|| Thep::<u64, Full, Simulated>::starting_at(Full, 2, 0).unwrap(), 0, &[Push, Push, Pop]);
@@ -210,7 +210,7 @@ fn thep_by_its_echo_takes_the_task_that_is_there() {
     once(queue, 0, &[Push, Push, Pop]);
 }
 
-/// So many executions of each of many scenes.
+/// The number of executions of each of many scenes.
 const FEW: u64 = 4_000;
 
 /// Scenes in which blocks and slots are used again: the owner's script, the capacity, the number of

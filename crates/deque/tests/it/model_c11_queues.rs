@@ -16,11 +16,11 @@ use poach_deque::{Fifo, Injector, Owner, Steal};
 use poach_memory::Ordering::{Relaxed, SeqCst};
 use poach_memory::{Memory, Word as _};
 
-/// So many executions take less than a second.
+/// This number of executions takes less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more
-/// than [`MOST`].
+/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
+/// [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     let report = explore(&Config::c11().within(preemptions, MOST), &model);
     println!(
@@ -35,7 +35,7 @@ fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     );
 }
 
-/// A queue whose owner closes it after so many pops; thieves do not wait for its answer.
+/// A queue whose owner closes it after `patience` pops; thieves do not wait for its answer.
 fn fifo(patience: u32) -> Fifo<u64, Simulated> {
     Fifo::with_patience(4, 0, patience, 0).unwrap()
 }
@@ -189,9 +189,9 @@ fn an_injector_is_not_said_to_be_empty() {
     }
 }
 
-/// Who pushes and then looks for sleepers, and who announces itself a sleeper and then looks for
-/// tasks, do not both see nothing: by sequentially consistent accesses of the word between them, or
-/// by fences.
+/// A thread that pushes and then looks for sleepers, and a thread that announces itself a sleeper
+/// and then looks for tasks, do not both see nothing. They use sequentially consistent accesses of
+/// the word between them, or fences.
 #[test]
 fn an_injectors_push_and_a_sleeper_do_not_miss_each_other() {
     let looks: [(&str, Look<Injector<u64, Simulated, 2>>); 3] = [

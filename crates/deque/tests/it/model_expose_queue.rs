@@ -1,6 +1,6 @@
 //! The split deque of values when a thief exposes private tasks: every task comes out once, whether
-//! the owner comes back or not, also when its ring grows meanwhile; and without the thief's barrier
-//! it does not.
+//! the owner comes back or not, also when its ring grows meanwhile. Without the thief's barrier the
+//! models fail.
 
 #![cfg(not(target_arch = "s390x"))] // The models' coroutines do not know that processor.
 
@@ -31,7 +31,7 @@ const SHARES: &[Step] = &[Push, Push, Share, Pop];
 /// Its ring, of one slot at first, grows, and goes round.
 const GROWS: &[Step] = &[Push, Push, Pop, Push];
 
-/// Slots of a ring that grows in each script, and of one that grows in none.
+/// Slots of a ring that grows in each script, and of a ring that grows in none.
 const SMALL: usize = 1;
 const ROOMY: usize = 4;
 

@@ -97,7 +97,7 @@ fn thep_with_two_thieves() {
     play(thep, &[Do::Push, Do::Push], 2, 1, true);
 }
 
-/// The tail by which a thief takes a task may be one that a pop of the task above has left.
+/// The tail by which a thief takes a task may come from a pop of the task above.
 #[test]
 fn thep_takes_the_task_below_one_that_was_popped() {
     play(thep, MEET, 1, 1, true);

@@ -1,5 +1,6 @@
-//! Who pushes and then looks for sleepers, and who goes to sleep and looks for tasks a last time,
-//! do not both see nothing: on a machine that lets a load overtake buffered stores.
+//! A machine that lets a load overtake buffered stores. A thread that pushes and then looks for
+//! sleepers, and a thread that goes to sleep and looks for tasks a last time, do not both see
+//! nothing.
 //!
 //! Neither thread has a fence of its own but what its own word's operation is, as crossbeam-deque's
 //! users write it.

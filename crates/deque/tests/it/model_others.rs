@@ -1,8 +1,8 @@
 //! The queues without a fence policy: split, FIFO, private, mutex, idempotent FIFO.
 //!
 //! The two other idempotent queues are not here. Their owner stores the word that thieves compare
-//! and swap; loom lets such a store precede, in the word's order of changes, an exchange that had
-//! read what the store replaces, and so loses tasks that no execution of C11 loses.
+//! and swap. In loom such a store may precede, in the word's modification order, an exchange that
+//! had read the replaced value, so loom loses tasks that no execution of C11 loses.
 
 use poach_deque::{
     Fifo, IdempotentDeque, IdempotentFifo, Injector, Mutex, PrivateDeque, Split, Steal,

@@ -7,7 +7,7 @@
 use poach_check::{Config, Kind, Report, Verdict};
 use poach_models::{Algorithm, Policy, Scenario, check, matrix::delta};
 
-/// THE with store buffers of so many entries and the egress slot, a delta for one store between two
+/// THE with store buffers of `size` entries and the egress slot, a delta for one store between two
 /// pops, and no store of the client's.
 fn explored(size: u32, policy: fn(std::num::NonZeroU64) -> Policy) -> Report {
     let bound = delta(size, true, 1);

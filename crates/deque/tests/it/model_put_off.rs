@@ -34,8 +34,8 @@ fn pop<M: Memory>(head: Top<M>) {
     let _ = unsafe { slot.take::<u64>() };
 }
 
-/// A thief asks at any moment, while the owner pushes so many tasks, pops them, and does so again,
-/// so often. Then the owner is willing. `before` says that another has asked before all this.
+/// A thief asks at any moment, while the owner pushes `tasks` tasks and pops them, `rounds` times.
+/// Then the owner is willing. `before` says that another thief has asked before all this.
 fn asked<M: Memory>(tasks: u64, rounds: u64, before: bool) {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(3);

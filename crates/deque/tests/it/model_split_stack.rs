@@ -51,8 +51,7 @@ fn steal<M: Memory>(stack: &Stack<M>) -> u64 {
 }
 
 /// An owner that pushes `tasks` and pops them, against one thief that tries `attempts` times, with
-/// at most so many preemptions.
-/// Returns how many executions loom ran.
+/// at most `preemptions` preemptions. Returns how many executions loom ran.
 fn one_thief<M: Memory>(tasks: u64, attempts: usize, preemptions: usize) -> usize {
     let executions = StdArc::new(Count::new(0));
     let counter = StdArc::clone(&executions);

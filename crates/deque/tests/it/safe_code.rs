@@ -272,7 +272,7 @@ fn a_steal_of_the_crossbeam_face_says_what_it_is() {
     assert!(Steal::<u8>::Retry.is_retry());
 }
 
-/// A context that calls back stands in `tests/it/split_context.rs`; here one that answers as it
+/// A context that calls back stands in `tests/it/split_context.rs`; the context here answers as it
 /// likes.
 #[test]
 fn a_context_of_any_answers() {

@@ -13,13 +13,13 @@
 //!
 //! # Which block is block `n`
 //!
-//! Everybody must find the same. Block `n + 1` is the one whose place a compare-and-swap has put
-//! into the `next` of block `n`, in exchange for a place of a lower number. A word that has had
-//! number `n + 1` never has a lower one again, so this succeeds once for each `n`; whoever fails
-//! finds the place that won. A thread that still takes an id for block `m` when its memory has
-//! become block `n` finds in `next` either the link of `m`, which leads on to where block `m + 1`
-//! was, or a number above `m + 1`; from the first its exchange fails, at the second it starts
-//! again.
+//! All threads must find the same block. Block `n + 1` is the one whose place a compare-and-swap
+//! has put into the `next` of block `n`, in exchange for a place of a lower number. A word that has
+//! had number `n + 1` never has a lower one again, so this succeeds once for each `n`; a thread
+//! that fails finds the place that won. A thread may still take an id for block `m` when its memory
+//! has become block `n`. It finds in `next` either the link of `m`, which leads on to where block
+//! `m + 1` was, or a number above `m + 1`. From the first its exchange fails; at the second it
+//! starts again.
 //!
 //! *Wrapping.* Numbers have 40 bits, tags of the stack of free ids too. An exchange could take an
 //! old place for a new one only if its thread slept while exactly 2^40 blocks (2^46 tasks) went
@@ -94,8 +94,8 @@ struct Header<M: Memory> {
     next: M::Word,
     /// The id below on the stack of free ids, and 1 more; 0 for none.
     below: M::Word,
-    /// Which of its indices are or were *contested*: a bit for each slot, and above the bits the
-    /// number of the block that they are of.
+    /// Its indices that are or were *contested*: a bit for each slot, and above the bits the number
+    /// of the block.
     contested: [M::Word; CONTESTED],
 }
 
@@ -267,8 +267,8 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
 
     /// Memory for block `number`, for the caller alone.
     fn obtain(&self, number: u64) -> Result<u64, NoMemory> {
-        // Acquire, here and below: pairs with the release in `put_back`; whoever had the block
-        // before is done.
+        // Acquire, here and below: pairs with the release in `put_back`; the last user of the block
+        // is done.
         let mut top = self.free.load(Ordering::Acquire);
         while top & (IDS - 1) != 0 {
             let id = (top & (IDS - 1)) - 1;
@@ -294,7 +294,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
                 return Err(NoMemory);
             }
             self.allocate(segment(id).0)?;
-            // Relaxed, both: a count; whoever learns of the id does so by a link.
+            // Relaxed, both: a count; a thread learns of the id by a link.
             match self.made.compare_exchange(id, id + 1, Ordering::Relaxed, Ordering::Relaxed) {
                 Ok(_) => break,
                 Err(now) => id = now,
@@ -309,7 +309,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
         // SAFETY: there is memory for a block.
         let slots = unsafe { &raw mut (*block).slots }.cast::<Slot<T, M>>();
         for place in 0..SLOTS {
-            // SAFETY: a block has so many slots.
+            // SAFETY: `place` is below the number of a block's slots.
             let slot = unsafe { slots.add(place) };
             let (state, task) = (M::Word::new(0), M::Cell::new(MaybeUninit::uninit()));
             // SAFETY: the id, and so its memory, is this thread's alone until the caller names it,
@@ -358,7 +358,7 @@ impl<T, M: Memory, const SLOTS: usize> Chain<T, M, SLOTS> {
 fn publish<A, M: Memory>(to: &M::Pointer<A>, new: Box<[A]>) {
     let length = new.len();
     let new: *mut A = Box::into_raw(new).cast();
-    // Release: pairs with the acquires of whoever looks the array up.
+    // Release: pairs with the acquires of lookups in the array.
     if to.compare_exchange(ptr::null_mut(), new, Ordering::Release, Ordering::Relaxed).is_err() {
         // SAFETY: made above of a box of this length, and nobody else knows it.
         unsafe { free(new, length) };
@@ -375,7 +375,7 @@ unsafe fn free<A>(first: *mut A, length: usize) {
 
 impl<T, M: Memory, const SLOTS: usize> Drop for Chain<T, M, SLOTS> {
     fn drop(&mut self) {
-        // Relaxed, here and below: whoever drops this has synchronised with all who used it.
+        // Relaxed, here and below: the dropping thread has synchronised with all users.
         for id in 0..self.made.load(Ordering::Relaxed) {
             // SAFETY: `obtain` made the block when it gave the id out, and nobody uses it any more.
             unsafe { ptr::drop_in_place(self.block_at(Place::new(0, id))) };

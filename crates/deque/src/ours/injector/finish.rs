@@ -1,4 +1,4 @@
-//! Which slots are of no more use, and which blocks: "Finishing" in the module comment.
+//! Finished slots and blocks: "Finishing" in the module comment.
 
 use poach_memory::{Memory, Ordering, Word};
 

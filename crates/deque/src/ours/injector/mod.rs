@@ -16,8 +16,8 @@
 //! |---|---|---|
 //! | older | below `4 i + 1` | nothing of index `i` yet |
 //! | written | `4 i + 1` | the task of index `i` is there |
-//! | decided | `4 i + 2` | index `i` was contested, and it is decided who has its task |
-//! | marked | `4 i + 3` | nobody will use the slot for index `i` any more |
+//! | decided | `4 i + 2` | index `i` was contested, and the receiver of its task is decided |
+//! | marked | `4 i + 3` | no thread will use the slot for index `i` any more |
 //!
 //! | | pusher | thief |
 //! |---|---|---|
@@ -34,9 +34,9 @@
 //!
 //! A thief that finds tasks reads nothing that pushers write but the slots.
 //!
-//! *Finishing.* Who has no more use for a slot (the thief after step 4, or the pusher after its
-//! step 7) finishes its index. All indices below the word `finished` are finished. Who finishes the
-//! very index at `finished` moves the word past what it has claimed, by a plain store; anybody else
+//! *Finishing.* The last user of a slot (the thief after step 4, or the pusher after its step 7)
+//! finishes its index. All indices below the word `finished` are finished. A thread that finishes
+//! the very index at `finished` moves the word past its claim, by a plain store; any other thread
 //! marks its slots. A push that needs a block moves the word over the marks of the oldest block,
 //! and gives that block back if the word has passed all of it.
 //!
@@ -45,8 +45,8 @@
 //! *A task comes out once.* If the head passes `i` from a word that is not contested, the thief
 //! whose exchange it was has the task. The pusher does not take it back: the block says that `i` is
 //! contested (step 7) only after the head said so (step 6), and then that exchange would have
-//! failed. If the head was contested, whoever makes the state *decided* has the task, a thief or
-//! the pusher, and moving the head gives nothing to anybody.
+//! failed. If the head was contested, the thread that makes the state *decided* has the task, a
+//! thief or the pusher, and a move of the head gives the task to no thread.
 //!
 //! *No task is lost.* A thief skips `i` only if it has read in step 9 that the state is not
 //! *written*. If it is decided, somebody has the task. If it is older, the pusher reads in step 5,
@@ -54,14 +54,14 @@
 //! meanwhile. A pusher that reads nothing of it has shown its task to all thieves that come to
 //! step 9.
 //!
-//! *Which block is contested.* The word that has the bits has the number of the block too, since
-//! the memory may be another block by the time that a thief comes to step 7, or a pusher to step 5.
-//! The thief's exchange then fails; and the pusher's index was finished, so its task was taken.
+//! *The block of the bits.* The word that has the bits has the number of the block too, since the
+//! memory may be another block when a thief comes to step 7, or a pusher to step 5. The thief's
+//! exchange then fails; and the pusher's index was finished, so its task was taken.
 //!
-//! *The word `finished`* passes no index that is not finished. Each index has one finisher, and
-//! this either stores or marks. It stores if it has read the word at its own index: then nobody
-//! else stores, since the word moves by the finisher of the index at which it stands, or from an
-//! index that is marked, by an exchange.
+//! *The word `finished`* passes no index that is not finished. Each index has one finisher, which
+//! either stores or marks. It stores if it has read the word at its own index. Then no other thread
+//! stores: the word is moved by the finisher of the index at which it stands, or from a marked
+//! index, by an exchange.
 //!
 //! *Nobody is kept waiting by a thread that stops.* The head has passed an index before that is
 //! finished, so the block of the head is not given back. An index at the head that is contested is
@@ -81,21 +81,21 @@
 //!
 //! # Emptiness
 //!
-//! Who pushes a task and then looks for sleepers, and who announces itself a sleeper and then looks
-//! for tasks, must not both see nothing. Step 1 is sequentially consistent and so are the loads of
-//! [`is_empty`](Injector::is_empty) and [`len`](Injector::len); a steal says `Empty` only after the
-//! fence of step 5. So a push followed by a `SeqCst` load, or by a fence, is seen by whoever came
-//! the other way, as with crossbeam's.
+//! A thread that pushes a task and then looks for sleepers, and a thread that announces itself a
+//! sleeper and then looks for tasks, must not both see nothing. Step 1 is sequentially consistent
+//! and so are the loads of [`is_empty`](Injector::is_empty) and [`len`](Injector::len); a steal
+//! says `Empty` only after the fence of step 5. So a push followed by a `SeqCst` load, or by a
+//! fence, is seen by a thread that came the other way, as with crossbeam's.
 //!
 //! # Distance
 //!
 //! A thief that takes each task as it comes makes the pushers wait for the cache lines of `tickets`
 //! and of the slots, several times as long as a push takes. So a thief that has met a push between
 //! its steps 1 and 3 sets a `pace`. From then on a thief that knows of fewer than `NEAR` tickets
-//! above the head waits that many pauses before it reads `tickets` again; and so does a thief of
-//! a batch that knows of fewer than it may take, up to `ENOUGH`. The pace doubles
-//! until `ENOUGH` tasks come in meanwhile, and is 0 again when none has come. It is bounded, and
-//! says nothing about what a thief then finds.
+//! above the head waits that many pauses before it reads `tickets` again. So does a thief of a
+//! batch that knows of fewer than it may take, up to `ENOUGH`. The pace doubles until `ENOUGH`
+//! tasks come in meanwhile, and is 0 again when none has come. It is bounded, and says nothing
+//! about what a thief then finds.
 //!
 //! A push to slot `AHEAD` makes the block after its own and asks for all its cache lines, which
 //! thieves have read when that memory was last in use. A push whose exchange of `tickets` fails has
@@ -437,8 +437,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             }
         }
         if hint.distance_to(number) > 0 {
-            // Release: whoever starts from this hint sees what was done to the block before it was
-            // linked. If the exchange fails another thread has left a hint.
+            // Release: a thread that starts from this hint sees what was done to the block before
+            // it was linked. If the exchange fails another thread has left a hint.
             let _ = self.rare.tail.compare_exchange(
                 hint.word(),
                 at.word(),

@@ -107,8 +107,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
     #[inline(always)]
     fn front(&self, near: u64) -> Steal<(u64, &Block<T, M, SLOTS>)> {
         loop {
-            // Acquire: whoever moved the head here had seen a ticket above it; so must this thread,
-            // in step 5.
+            // Acquire: the thread that moved the head here had seen a ticket above it; so must this
+            // thread, in step 5.
             let head = self.head.index.load(Ordering::Acquire);
             let index = index_of(head);
             // Relaxed: a hint.
@@ -268,8 +268,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
         if seen == written(index) {
             return true;
         }
-        // If it was contested, who has decided it may have been stopped. If this fails another
-        // thread has stepped over it.
+        // If it was contested, the thread that decided it may have been stopped. If this fails
+        // another thread has stepped over it.
         let _ = self.move_head(contested(index), 1);
         false
     }
@@ -306,8 +306,8 @@ impl<T, M: Memory, const SLOTS: usize> Injector<T, M, SLOTS> {
             Ordering::Relaxed,
         );
         if moved.is_ok() {
-            // Release: whoever looks there sees its memory made. A slow store of an older block
-            // costs time alone.
+            // Release: a thread that looks there sees the block's memory made. A slow store of an
+            // older block costs only time.
             self.head.block.store(self.chain.block_at(next), Ordering::Release);
         }
     }
@@ -343,7 +343,7 @@ mod tests {
     use crate::lock::tests::Told;
     use poach_memory::Machine;
 
-    /// A push that has taken ticket 0 and is stopped, and one that has ended.
+    /// A push that has taken ticket 0 and is stopped, and a push that has ended.
     fn stopped_at_0<M: Memory>() -> (Arc<Injector<u64, M, 2>>, Place) {
         let injector = Arc::new(Injector::<u64, M, 2>::new().with_patience(7));
         let place = injector.place_of(0).unwrap().unwrap();

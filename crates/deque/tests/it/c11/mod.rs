@@ -5,14 +5,15 @@
 
 use poach_check::{Config, Coverage, Threads, explore};
 
-/// No execution is wrong of those with so many preemptions: all of them, or the first `most`.
+/// No execution with at most `preemptions` preemptions is wrong: all of them run, or the first
+/// `most`.
 pub(crate) fn clean(preemptions: u32, most: u64, model: impl Fn(&mut Threads)) {
     let report = explore(&Config::c11().within(preemptions, most), &model);
     // Nothing was found, and nothing but these bounds ended the search.
     assert!(report.coverage().is_some(), "{:?}\n{:?}", report.verdict, report.counterexample);
 }
 
-/// The same, of all that have so many preemptions.
+/// The same, of all executions with that number of preemptions.
 #[allow(dead_code, reason = "not every program has models that are small enough")]
 pub(crate) fn clean_all(preemptions: u32, model: impl Fn(&mut Threads)) {
     let report = explore(&Config::c11().within(preemptions, u64::MAX), &model);

@@ -1,8 +1,7 @@
 //! What every queue does, whatever its algorithm and its policy: functions generic over the queue.
 //!
-//! A queue that aborts or waits close to its owner is driven with that in mind: thieves try on
-//! until the owner has said that it is done and the queue looks empty, and the owner takes what is
-//! left.
+//! A queue that aborts or waits close to its owner is driven accordingly: thieves retry until the
+//! owner has finished and the queue looks empty, and the owner takes the remaining tasks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::c11;
 
 type Modelled<const SLOTS: usize> = Injector<u64, Simulated, SLOTS>;
 
-/// So many executions take less than a second.
+/// This number of executions takes less than a second.
 const MOST: u64 = 10_000;
 
 /// No execution is wrong in which the threads run one after the other, but for one change between
@@ -28,7 +28,7 @@ fn push<const SLOTS: usize>(injector: &Modelled<SLOTS>, task: u64) {
     assert!(injector.try_push(task).is_ok(), "memory");
 }
 
-/// Who has linked a block tells thieves of it, in two ways; and a push.
+/// The thread that has linked a block tells thieves of it, in two ways; and a push.
 #[test]
 fn a_block_that_is_found_is_seen_made() {
     type Show = fn(&Modelled<1>, [Place; 2]);

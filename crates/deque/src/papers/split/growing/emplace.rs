@@ -1,7 +1,7 @@
-//! Pushing a task that is made in its slot, and popping one that is taken apart there.
+//! Pushing a task that is made in its slot, and popping a task that is taken apart there.
 //!
-//! A task of which only the first words matter (a small closure in room for a large one) is cheap
-//! to make and dear to move: moved, all of it is copied, and the copy waits for the stores that
+//! Suppose that only the first words of a task matter (a small closure in room for a large one). It
+//! is cheap to make and dear to move: all of it is copied, and the copy waits for the stores that
 //! made it.
 
 use core::mem::MaybeUninit;

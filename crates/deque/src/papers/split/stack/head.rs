@@ -453,7 +453,7 @@ impl<M: Memory, C: Context> Head<M, C> {
         Self::at(NonNull::new(limit.cast()).expect("a stack has ready slots"))
     }
 
-    /// The head so many slots lower; modulo 2^32, so that it may be higher. It stands at a slot of
+    /// The head `slots` slots lower; modulo 2^32, so that it may be higher. It stands at a slot of
     /// the stack, or just above the last one.
     fn below(self, slots: u32) -> Head<M, C> {
         let slots = slots as i32 as isize;

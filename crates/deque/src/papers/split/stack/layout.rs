@@ -1,4 +1,4 @@
-//! Where the words lie that a fork's fast path touches, for one that is written in another
+//! The layout of the words that a fork's fast path touches, for a fast path written in another
 //! language.
 //!
 //! In C, with the bytes of a slot at `slot` and `stack = slot & ~(ALIGN - 1)`:

@@ -7,12 +7,12 @@
 //!
 //! A [`Head`] is one machine word, passed by value: the first free slot. `push` writes a task into
 //! that slot and returns the head above it; `pop` takes the task at a head away again, or finds
-//! that it was stolen. Whoever holds a head knows where the stack ends, so nothing has to be read
-//! to find out, and no store has to reach the cache before the next push can begin. It knows the
-//! stack too: the one allocation begins at a multiple of [`ALIGN`], so a mask leads from any slot
-//! to the words that all of them share. Two words a head would be two registers that every join
-//! saves, and a return could not go on before they had come back from the call stack. What an owner
-//! does to a private task is:
+//! that it was stolen. A head's holder knows where the stack ends, so nothing has to be read to
+//! find out, and no store has to reach the cache before the next push can begin. It knows the stack
+//! too: the one allocation begins at a multiple of [`ALIGN`], so a mask leads from any slot to the
+//! words that all of them share. A head of two words would take two registers, which every join
+//! saves, and a return would wait for both to come back from the call stack. The owner's operations
+//! on a private task are:
 //!
 //! ```text
 //! push:  is the slot free?   write the task   mark the slot taken   head < limit ?
@@ -226,9 +226,9 @@ struct Counts<M: Memory> {
 /// A direct task stack of fixed capacity: reserved at once, made ready as it is used.
 ///
 /// The stack itself is the thieves' view; the owner works through [`Head`]s. Memory is reserved
-/// from the allocator and not touched before it is needed, so an operating system that commits
-/// pages on first use (Linux, Windows, macOS do for allocations of this size) spends no memory on
-/// capacity that is never used.
+/// from the allocator and not touched before it is needed. So an operating system that commits
+/// pages on first use (Linux, Windows and macOS do for allocations of this size) spends no memory
+/// on unused capacity.
 pub struct Stack<M: Memory, C = ()> {
     header: NonNull<Header<M, C>>,
     owns: PhantomData<Header<M, C>>,
@@ -283,8 +283,8 @@ impl<M: Memory> SplitRequest for Hot<M> {
 
     #[inline]
     fn ask(&self) {
-        // Relaxed: who finds the request up leaves it to whoever raised it, who raises `floor` too.
-        // Release: an owner that acquires `floor` sees `limit`.
+        // Relaxed: a thread that finds the request up leaves it to the thread that raised it, which
+        // raises `floor` too. Release: an owner that acquires `floor` sees `limit`.
         if !self.is_asked() {
             self.limit.store(ptr::null_mut(), Ordering::Release);
             self.floor.store(REQUESTED, Ordering::Release);
@@ -311,9 +311,9 @@ impl<M: Memory> SplitRequest for Hot<M> {
     }
 
     fn follow(&self, split: *mut Limit) -> bool {
-        // Relaxed, all: what the owner wrote itself is replaced by its own, or a request stays as
-        // it is. Of one that comes meanwhile `limit` is seen by the next push, and `floor`
-        // comes later.
+        // Relaxed, all: the owner's own value is replaced by its own, or a request stays as it is.
+        // If a request comes meanwhile, the next push sees its `limit`, and its `floor` comes
+        // later.
         let own = self.floor.load(Ordering::Relaxed);
         own != REQUESTED
             && !self.is_asked()
@@ -385,7 +385,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
         };
         // SAFETY: allocated with the header's size and alignment, and nobody else's.
         unsafe { header.write(content) };
-        // SAFETY: nobody else knows the allocation yet, which has so many slots and more.
+        // SAFETY: no other thread knows the allocation yet, and it has at least `ready` slots.
         unsafe { make_ready(first, ready) };
         let stack = Stack { header, owns: PhantomData };
         // SAFETY: within the allocation, which nobody else knows yet.
@@ -436,11 +436,10 @@ impl<M: Memory, C: Context> Stack<M, C> {
     /// them.
     ///
     /// To be tried after a [`request`](Stack::request) has gone unanswered for a while: it
-    /// interrupts every running thread of the process. [`Exposure::Refused`] at once where
-    /// there is no private task to be seen, where another thief is at it, and where the system
-    /// has no process-wide barrier and the owner does not know it yet (then a private
-    /// task waits until its owner comes back; an owner that knows it fences, and its tasks are
-    /// exposed without a barrier).
+    /// interrupts every running thread of the process. [`Exposure::Refused`] at once if no private
+    /// task is seen, if another thief is at it, or if the system has no process-wide barrier and
+    /// the owner does not know it yet. In the last case a private task waits until its owner comes
+    /// back. An owner that knows it fences, and its tasks are exposed without a barrier.
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]
@@ -472,7 +471,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
     /// Whether a task stands in the slot of this index, to a thief's knowledge.
     fn is_present(&self, header: &Header<M, C>, index: u32) -> bool {
         let slot = self.slot_at(index);
-        // The spare slot's task is one that is refused.
+        // The task of the spare slot is refused.
         if index as usize >= header.slots {
             return false;
         }

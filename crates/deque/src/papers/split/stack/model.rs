@@ -1,8 +1,8 @@
 //! The stack under the memory model of C11: an owner that takes requests down while a thief
 //! exposes, and what a thief must see.
 //!
-//! The searches have at most so many preemptions as each test says. Threads run one after the other
-//! then, and each load may read what is not the latest.
+//! The searches are bounded in preemptions, as each test says. Each load may read a value that is
+//! not the latest.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -12,11 +12,11 @@ use poach_check::{Simulated, Threads};
 use super::*;
 use crate::c11;
 
-/// So many executions take less than a second.
+/// This number of executions takes less than a second.
 const MOST: u64 = 60_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more
-/// than [`MOST`].
+/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
+/// [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
     c11::clean(preemptions, MOST, model);
 }
@@ -39,7 +39,7 @@ impl Forks {
         (Rc::new(forks), top)
     }
 
-    /// The head above so many tasks.
+    /// The head above `tasks` tasks.
     fn head(&self, tasks: usize) -> Top {
         Head::at(self.stack.slot_at(tasks as u32))
     }
@@ -165,7 +165,7 @@ fn an_owner_that_takes_tasks_back_does_not_overwrite_what_stops_its_pops() {
     });
 }
 
-/// Who overwrites the `floor` of a request sees its `limit`.
+/// A thread that overwrites the `floor` of a request sees its `limit`.
 #[test]
 fn a_request_is_up_until_the_owner_has_answered() {
     clean(2, |threads| {

@@ -7,13 +7,13 @@
 //!
 //! # Stacks that are kept
 //!
-//! A program that makes a pool for each of its jobs would map and unmap a stack for each worker:
-//! two system calls under the lock of the process's address space, an interrupt of the processors
-//! that run its other threads, and faults of the first page and of the tables above it. So a few
-//! freed stacks stay mapped for the next pool, as the C library keeps call stacks, and with them no
-//! more than 64 KiB of memory each. Nobody waits for the list: a thread that finds it locked does
-//! without, so a forked child may, too, whose parent was at it. Where the system has no address
-//! space left, what is kept is given back first.
+//! A program that makes a pool for each of its jobs would map and unmap a stack for each worker.
+//! That is two system calls under the lock of the process's address space, an interrupt of the
+//! processors that run its other threads, and faults of the first page and of the tables above it.
+//! So a few freed stacks stay mapped for the next pool, as the C library keeps call stacks, and
+//! with them at most 64 KiB of memory each. No thread waits for the list: a thread that finds it
+//! locked does without, and so does a forked child whose parent held it. If the system has no
+//! address space left, the kept stacks are given back first.
 
 // Miri maps no memory at a chosen address, and unmaps no part of what it has mapped.
 #[cfg(all(target_os = "linux", not(miri)))]
@@ -96,8 +96,9 @@ mod system {
     }
 
     thread_local! {
-        /// Where this thread asks for its next stack: below the last one that it has made, or where the highest one lay that it has
-        /// freed since. So mostly a stack takes one system call, and a pool that comes after another takes its places. Zero: anywhere.
+        /// The address of this thread's next stack: below the last stack that it has made, or the place
+        /// of the highest stack that it has freed since. So mostly a stack takes one system call, and a
+        /// later pool takes an earlier one's places. Zero: anywhere.
         static NEXT: Cell<usize> = const { Cell::new(0) };
     }
 
@@ -106,8 +107,8 @@ mod system {
     /// see the system calls.
     static UNMAPPED: AtomicUsize = AtomicUsize::new(0);
 
-    /// So many bytes, at an address of the system's choice: the one that is asked for, if that is
-    /// free.
+    /// A mapping of `length` bytes: at `at`, if that is free, or else at an address of the system's
+    /// choice.
     fn map(at: usize, length: usize) -> io::Result<*mut u8> {
         let (access, flags) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         let at = ptr::without_provenance_mut(at);
@@ -187,7 +188,7 @@ mod system {
         Some(stack)
     }
 
-    /// So many boundaries are tried where there is no room for a larger piece.
+    /// The number of boundaries that are tried if there is no room for a larger piece.
     const TRIES: usize = 64;
 
     /// At the next free boundary below the place that the system would choose: where no more

@@ -65,9 +65,8 @@ impl<M: Memory> Slot<M> {
     /// The descriptor that the task was pushed with.
     #[inline(always)]
     pub fn descriptor(&self) -> *mut () {
-        // Relaxed: whoever asks has claimed the task, and that claim acquired this word's value.
-        // The owner may be changing the PRESENT bit in a vain attempt to pop; it is masked
-        // out.
+        // Relaxed: the reader has claimed the task, and that claim acquired this word's value. The
+        // owner may be changing the PRESENT bit in a vain attempt to pop; it is masked out.
         self.task.load(Ordering::Relaxed).map_addr(|address| address & !PRESENT)
     }
 
