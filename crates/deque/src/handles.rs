@@ -89,7 +89,8 @@ macro_rules! owner {
 
             #[inline(always)]
             fn buffer(&self) -> &Buffer<T, M> {
-                // SAFETY: this is the owner's handle, and whoever has the reference has a reference to that.
+                // SAFETY: this is the owner's handle; a reference to the result is a reference to
+                // it.
                 unsafe { self.shared.owner.buffer() }
             }
 

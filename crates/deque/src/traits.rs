@@ -199,10 +199,10 @@ pub trait Thief<T>: Clone + Send + Sync {
 
     /// The number of tasks that this thief sees.
     ///
-    /// Lengths are estimates, all of this crate, and so is what is said of emptiness by them:
-    /// another thread may change the length before the caller looks at it, and a thief may not
-    /// see what the owner has pushed or popped just now. A length is exact while nobody else
-    /// uses the queue, except that of a [BWoS queue](crate::BwosLifo) with more than 32 blocks.
+    /// All lengths of this crate are estimates, and so is emptiness by them. Another thread may
+    /// change the length before the caller looks at it, and a thief may not see what the owner has
+    /// just pushed or popped. A length is exact while no other thread uses the queue, except that
+    /// of a [BWoS queue](crate::BwosLifo) with more than 32 blocks.
     fn len(&self) -> usize;
 
     /// Whether this thief sees no task, by [`len`](Self::len).

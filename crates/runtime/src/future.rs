@@ -26,7 +26,7 @@
 //! # Who keeps what alive
 //!
 //! - A future that is scheduled, or polled, keeps its pool open, as a closure does. A future that
-//!   waits to be woken does not: a pool ends without it, and whoever wakes it later cancels it
+//!   waits to be woken does not: a pool ends without it, and a later wake-up cancels it
 //!   ([`schedule`] drops the `Runnable`, and with it the future).
 //! - A future of a scope is counted there until it has been dropped, so what it borrows lives long
 //!   enough. [`Driven`] drops the future first and tells the scope afterwards, in each of the three
@@ -328,7 +328,7 @@ impl<R: Send> Awaited<R> for FuturePacket<R> {
         self.outcome.is_finished()
     }
 
-    /// Who waits cannot take it out of a queue.
+    /// A waiting thread cannot take it out of a queue.
     fn run_on(&self, _: &WorkerThread) -> bool {
         false
     }
@@ -441,7 +441,7 @@ impl<F: Future<Output = R>, R> Future for Driven<F, R> {
     }
 }
 
-/// Who is told what a future came to. Dropped, it tells that the future was cancelled.
+/// The receivers of a future's outcome. Its drop tells them that the future was cancelled.
 struct End<R> {
     packet: Arc<FuturePacket<R>>,
     owner: Owner,

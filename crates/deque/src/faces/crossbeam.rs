@@ -22,17 +22,17 @@
 //! assert_eq!(find(&local, &global, &[]), Some("task"));
 //! ```
 //!
-//! A LIFO worker is a [`Biased`] deque with the [`Asymmetric`] policy: its owner has no fence, and
-//! a thief makes one process-wide barrier for all tasks that are there, and only if the owner does
-//! not answer it (where the system has no such barrier both sides have full fences). A FIFO worker
-//! is a [`Fifo`], an injector an [`Injector`](crate::Injector). What differs from the original:
-//! queues do not shrink below what tasks have needed at one time, and an injector keeps the memory
-//! of its blocks, and uses it again, until it is dropped.
+//! A LIFO worker is a [`Biased`] deque with the [`Asymmetric`] policy. Its owner has no fence. A
+//! thief makes one process-wide barrier for all tasks that are there, and only if the owner does
+//! not answer it (without such a barrier both sides have full fences). A FIFO worker is a [`Fifo`],
+//! an injector an [`Injector`](crate::Injector). Differences from the original: queues do not
+//! shrink below what tasks have needed at one time, and an injector keeps the memory of its blocks,
+//! and reuses it, until it is dropped.
 //!
-//! *Order.* Who pushes to an injector and then loads a flag (`SeqCst`), and who stores to the flag
-//! by a `SeqCst` read-modify-write and then calls `is_empty` or `steal`, do not both miss the
-//! other. With a worker's queue both sides need a fence, `fence(SeqCst)`, between the two, as with
-//! the original.
+//! *Order.* One thread pushes to an injector and then loads a flag (`SeqCst`). Another stores to
+//! the flag by a `SeqCst` read-modify-write and then calls `is_empty` or `steal`. They do not both
+//! miss the other. With a worker's queue both sides need a fence, `fence(SeqCst)`, between the two,
+//! as with the original.
 
 use core::fmt;
 use core::panic::{RefUnwindSafe, UnwindSafe};
@@ -310,7 +310,7 @@ fn half(tasks: u64, limit: usize) -> u64 {
     tasks.div_ceil(2).min(limit as u64)
 }
 
-/// Of so many tasks [`half`] is the limit. No queue has more than 2^30.
+/// [`half`] of the tasks, for a given number of them. No queue has more than 2^30.
 #[inline]
 fn sure(limit: usize) -> u64 {
     2 * limit.min(MAX_CAPACITY) as u64

@@ -17,16 +17,16 @@
 //! # Why it is correct
 //!
 //! A task at index `i` is taken by the owner alone (it stored `tail = i`, then read `head < i`), or
-//! by whoever moves `head` from `i` to `i + 1`, which happens once. Both would happen if a thief
-//! moved `head` to `i + 1` having seen a `tail` above `i` from before the owner's store, while the
-//! owner's load of `head` missed `head = i` or more, that is missed what the thief had read before.
-//! The policy stands between the two accesses on each side and forbids exactly this
-//! ([`StoreLoad`]): the owner's load sees what the thief saw of `head`, or the thief's load sees
-//! the owner's store, or misses no more than `delta` of its stores. Each pop lowers `tail` by one,
-//! so a thief that sees a tail of more than `head + delta` knows that the owner has not stored
-//! `tail = head` yet; when it does, it finds itself at the last task and competes. Within
-//! delta the thief asks the policy to resolve, and else aborts (Figure 4). So does a thief to
-//! which the system refuses the policy's fence, whatever it sees; it asks the owner to fence
+//! by the thread that moves `head` from `i` to `i + 1`, which happens once. Suppose that both
+//! happened. Then a thief moved `head` to `i + 1` having seen a `tail` above `i` from before the
+//! owner's store. And the owner's load of `head` missed `head = i` or more, that is missed what the
+//! thief had read before. The policy stands between the two accesses on each side and forbids
+//! exactly this ([`StoreLoad`]). The owner's load sees what the thief saw of `head`, or the thief's
+//! load sees the owner's store, or misses no more than `delta` of its stores. Each pop lowers
+//! `tail` by one, so a thief that sees a tail of more than `head + delta` knows that the owner has
+//! not stored `tail = head` yet; when it does, it finds itself at the last task and competes.
+//! Within delta the thief asks the policy to resolve, and else aborts (Figure 4). So does a thief
+//! to which the system refuses the policy's fence, whatever it sees; it asks the owner to fence
 //! ([`StoreLoad::ask_owner`]).
 //!
 //! *What hands a task over.* Each store of `tail` releases, pops' too, since the tail that a thief

@@ -35,11 +35,11 @@
 //! passes over such a task.
 //!
 //! *A handle takes a task at most once*, because its number rises with each task and never goes
-//! back. What it returns is the task of that index: the array keeps one slot free, so the owner
-//! writes index `i + capacity` over `i` only after its store of a `tail` of `i + capacity`, which a
-//! thief that has read the new word sees in step 4 (the write of the slot releases, the read of the
-//! slot acquires). The array is read after `tail`, so it is the one to which the task was pushed,
-//! or a larger one, which knows the first index that it has a copy of.
+//! back. It returns the task of that index, for this reason. The array keeps one slot free, so the
+//! owner writes index `i + capacity` over `i` only after its store of a `tail` of `i + capacity`. A
+//! thief that has read the new word sees that in step 4 (the write of the slot releases, the read
+//! of the slot acquires). The array is read after `tail`, so it is the one to which the task was
+//! pushed, or a larger array, which knows the first index that it has a copy of.
 //!
 //! *Nobody says empty of a queue that never is.* A handle that acquires `head` sees the `tail` that
 //! the handle which stored it had seen.
@@ -55,9 +55,9 @@
 //!   numbers. Tasks that name other memory need release and acquire, and so does the reuse of
 //!   slots. On x86-64 both are plain instructions.
 //! - WS-MULT, in which two operations take one task only if they overlap, is not here: its `head`
-//!   is a max register, which by reads and writes takes a number of steps that grows with the
-//!   logarithm of the largest index. Nor is B-WS-WMULT, whose thieves exchange a flag for each
-//!   task: with that it costs what [`IdempotentFifo`](crate::IdempotentFifo) does.
+//!   is a max register, whose number of reads and writes grows with the logarithm of the largest
+//!   index. Nor is B-WS-WMULT, whose thieves exchange a flag for each task: with that it costs what
+//!   [`IdempotentFifo`](crate::IdempotentFifo) does.
 
 use core::cell::Cell;
 use core::fmt;
@@ -194,15 +194,13 @@ impl<T: Repeatable, M: Memory> Multiplicity<T, M> {
 
     #[inline(always)]
     fn reached(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.owner.reached.get() }
     }
 
     #[inline(always)]
     fn limit(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.owner.limit.get() }
     }
 

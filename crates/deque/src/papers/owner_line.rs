@@ -81,7 +81,7 @@ impl<T, M: Memory, P> OwnerLine<T, M, P> {
         self.closed.store(1, Ordering::Release);
     }
 
-    /// Whether the owner is gone. Who sees that sees its last `tail`.
+    /// Whether the owner is gone. A thread that sees this sees its last `tail`.
     pub(crate) fn is_closed(&self) -> bool {
         // Acquire: pairs with the release in `close`.
         self.closed.load(Ordering::Acquire) != 0

@@ -10,21 +10,20 @@
 //!
 //! Tasks have indices; those from `head` up to `tail` are in the queue. The owner lowers `tail` to
 //! the task that it wants, then reads `head`; a thief, holding the lock, raises `head` above the
-//! task that it wants, then reads `tail`. Who finds that the two have crossed withdraws: the thief
-//! puts `head` back, the owner waits for the lock and looks again. The owner wins a conflict over
-//! one task.
+//! task that it wants, then reads `tail`. The thread that finds that the two have crossed
+//! withdraws: the thief puts `head` back, the owner waits for the lock and looks again. The owner
+//! wins a conflict over one task.
 //!
 //! # Why it is correct
 //!
 //! Both take the task at `i` only if the thief's load missed the owner's store `tail = i` and the
 //! owner's load missed the thief's `head = i + 1`. The policy forbids that ([`StoreLoad`]), or says
-//! that a thief's load misses at most `delta` stores; then a thief takes a task only if `tail` is
-//! more than `head + delta`, so that the owner has not stored `tail = head` yet, and when it does,
-//! its load sees the thief (Figure 3). A thief within delta asks the policy to resolve, and
-//! else puts `head` back and aborts. So does a thief to which the system refuses the policy's
-//! fence, whatever it sees; it asks the owner to fence ([`StoreLoad::ask_owner`]). Two thieves
-//! exclude each other by the lock, and so do a thief and an owner that has seen `tail` below
-//! `head`.
+//! that a thief's load misses at most `delta` stores. Then a thief takes a task only if `tail` is
+//! more than `head + delta`: the owner has not stored `tail = head` yet, and when it does, its load
+//! sees the thief (Figure 3). A thief within delta asks the policy to resolve, and else puts `head`
+//! back and aborts. So does a thief to which the system refuses the policy's fence, whatever it
+//! sees; it asks the owner to fence ([`StoreLoad::ask_owner`]). Two thieves exclude each other by
+//! the lock, and so do a thief and an owner that has seen `tail` below `head`.
 //!
 //! The thief raises `head` by a swap, a full fence on a processor with total store order, since the
 //! policies with a delta have no fence of their own (the paper's `fence()` in `steal`).
@@ -32,15 +31,15 @@
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev): each store of `tail` releases,
 //! a thief's load acquires.
 //!
-//! *Who may say that the queue is empty.* A `head` at `tail` does not say so: the thief that has
-//! raised it may yet put it back and leave its task. So a thief decides once it holds `head` and
-//! the lock, or by `gone`: that index moves only when a task is certainly stolen, by the holder of
-//! the lock, and never down. A thief that finds `tail` at or below it, read in this order, has seen
-//! an empty queue; one that finds a task goes on to the lock, and answers [`Steal::Retry`] if
-//! another has it.
+//! *When a thread may say that the queue is empty.* A `head` at `tail` does not say so: the thief
+//! that has raised it may yet put it back and leave its task. So a thief decides once it holds
+//! `head` and the lock, or by `gone`: that index moves only when a task is certainly stolen, by the
+//! holder of the lock, and never down. A thief that finds `tail` at or below it, read in this
+//! order, has seen an empty queue. A thief that finds a task goes on to the lock, and answers
+//! [`Steal::Retry`] if another has it.
 //!
 //! *Departure.* The paper's thief waits for the lock; this one answers [`Steal::Retry`], so that
-//! thieves do not queue up behind one that has lost its processor.
+//! thieves do not queue up behind a thief that has lost its processor.
 
 use std::sync::Arc;
 

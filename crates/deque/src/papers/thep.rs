@@ -23,11 +23,11 @@
 //! order. So a thief to which the system refuses the policy's fence waits for the echo, whatever it
 //! sees, and asks the owner to fence ([`StoreLoad::ask_owner`]).
 //!
-//! The thief cannot wait for an owner that waits for it: an owner comes for the lock only after it
-//! has stored a `tail` at or below the index that the thief wants, and the thief then finds the
-//! queue empty and lets go (lines 115-116). It does wait for an owner that neither pops nor goes.
-//! Owners of work-stealing queues pop until the queue is empty; but their task at hand may be long,
-//! so `steal` *blocks*, and other thieves get [`Steal::Retry`] meanwhile.
+//! The thief cannot wait for an owner that waits for it. An owner comes for the lock only after it
+//! has stored a `tail` at or below the index that the thief wants; the thief then finds the queue
+//! empty and lets go (lines 115-116). It does wait for an owner that neither pops nor goes. Owners
+//! of work-stealing queues pop until the queue is empty; but their task at hand may be long, so
+//! `steal` *blocks*, and other thieves get [`Steal::Retry`] meanwhile.
 //!
 //! *A thief that is the owner's thread* would wait for itself. [`Thief::steal_half`] sees it by the
 //! queue that it is to push to: that thread's loads show its own stores, so `tail` is exact as it
@@ -40,24 +40,24 @@
 //! - An echo that a pop at work has still to store. That pop read `head` no more than 2^30
 //!   heartbeats ago: a steal that steps the heartbeat takes a task or finds the queue emptied by a
 //!   pop, and a queue holds 2^30 at most while its owner does not push.
-//! - An echo that was stored and is not seen yet. Whoever has taken a task pushed after it has
-//!   acquired a `tail` that came after it, and thieves hand on what they saw by the lock; so it is
-//!   not older either.
+//! - An echo that was stored and is not seen yet. A thread that has taken a task pushed after it
+//!   has acquired a `tail` that came after it, and thieves hand on what they saw by the lock; so it
+//!   is not older either.
 //! - The echo that is there, of an owner that has only pushed since. A pop that met a thief clears
 //!   it (line 93); any other leaves it, for as long as the owner likes. So a thief whose heartbeat
 //!   begins a *lap* of 2^16 looks at it, and if it lies within that lap, goes on from the heartbeat
 //!   after it (`lap.rs`). An echo that comes later is one of the other two.
 //!
 //! *What the policy may count on.* A pop that meets no thief stores `echo`, to a line of its own,
-//! after it has stored `tail`; one that does takes the lock, which is a full fence. So between the
-//! stores of `tail` of two pops there is always one store to another line, and a client of a
-//! bounded policy counts it: its own stores and one
+//! after it has stored `tail`; a pop that meets one takes the lock, which is a full fence. So
+//! between the stores of `tail` of two pops there is always one store to another line. A client of
+//! a bounded policy counts it: its own stores and one
 //! ([`Delta::documented`](poach_memory::Delta::documented)`(1)` if it promises none). A delta for
 //! no store between pops is right too, and has each pop make one more.
 //!
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
 //!
-//! *Who may say that the queue is empty.* As in [`the`](crate::the).
+//! *When a thread may say that the queue is empty.* As in [`the`](crate::the).
 
 use std::sync::Arc;
 

@@ -251,7 +251,7 @@ fn players_and_a_closure() {
         spawn(move || stop.store(true, Ordering::Relaxed));
         (0..2).map(|own| spawn_future(player(own))).collect()
     });
-    // Who was not woken before is woken now.
+    // Futures that were not woken before are woken now.
     for handle in handles {
         while !handle.is_finished() {
             wakers.lock().unwrap().iter_mut().filter_map(Option::take).for_each(Waker::wake);

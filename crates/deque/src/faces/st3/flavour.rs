@@ -46,8 +46,7 @@ macro_rules! flavour {
                 self.queue.capacity()
             }
 
-            /// How many tasks can be pushed: at least so many. A thief that is at work may make it
-            /// more at once.
+            /// How many more tasks fit, at least. A thief at work may make it more at once.
             pub fn spare_capacity(&self) -> usize {
                 self.queue.free()
             }
@@ -194,9 +193,9 @@ macro_rules! flavour {
             /// # Errors
             ///
             /// [`StealError`], if there was none.
-            // Inlined, as the original is, all but the steal itself, whose answer comes in two
-            // registers: an answer that came in memory, of which an attempt in vain writes two
-            // bytes, would be read again by words, which have to wait for the bytes.
+            // Inlined, as the original is, except for the steal itself. Its answer comes in two
+            // registers. An answer in memory, of which a vain attempt writes two bytes, would be
+            // read again by words, which have to wait for the bytes.
             #[inline]
             pub fn steal<C>(&self, dest: &Worker<T>, mut count_fn: C) -> Result<usize, StealError>
             where

@@ -1,5 +1,5 @@
 //! A deque biased towards its owner: push and pop have neither a fence nor a locked instruction
-//! until a thief comes, and one barrier of a thief opens all the tasks there are to all thieves.
+//! until a thief comes, and one barrier of a thief opens all present tasks to all thieves.
 //!
 //! Source: the request is that of Lace's split deque ([`split`](crate::split)), the pop's store and
 //! load are Chase and Lev's ([`chase_lev`](crate::chase_lev)), and the thieves' index with a tag is
@@ -26,17 +26,18 @@
 //! | 5 | has the task, opens some of the rest | opens up to that `tail`, with the tag of step 1 |
 //!
 //! An owner that meets a raised request opens half of its tasks by itself, with two stores and one
-//! compare-and-swap. So a thief looks a number of times whether it does, between its steps 2 and 3,
-//! and pays for the barrier only if the owner is away. The owner that comes back to tasks that a
-//! barrier has opened is *eager* for a number of operations: it leaves the request raised and opens
-//! with each push and pop, so that the next thief needs no barrier.
+//! compare-and-swap. So a thief looks several times for this, between its steps 2 and 3, and pays
+//! for the barrier only if the owner is away. An owner that comes back to tasks that a barrier has
+//! opened is *eager* for a number of operations: it leaves the request raised and opens with each
+//! push and pop, so that the next thief needs no barrier.
 //!
 //! # Why it is correct
 //!
-//! *Claim.* Whoever takes from `top` compares and swaps `head`, tag and all, while `open` has the
-//! same tag and a bound above. So the tag at the time of the exchange is that of `open`, and it
-//! remains to show: if the tags are equal, the owner takes no index below `bound` before it closes.
-//! The owner takes an index without closing only if it has loaded a request at or below it.
+//! *Claim.* A thread that takes from `top` compares and swaps `head`, tag and all, while `open` has
+//! the same tag and a bound above. So the tag at the time of the exchange is that of `open`, and
+//! one claim remains to be shown: if the tags are equal, the owner takes no index below `bound`
+//! before it closes. The owner takes an index without closing only if it has loaded a request at or
+//! below it.
 //!
 //! *Opened by the owner.* It has stored a request of `bound` or more before. Other threads only
 //! raise it, and the owner lowers it only right before it closes.
@@ -62,7 +63,7 @@
 //!
 //! *Tags* and indices in `head` have 32 bits each. An exchange could succeed wrongly only if its
 //! thief slept while `head` went through a multiple of 2^32 closes and of 2^32 steals to the very
-//! same word: half a minute of nothing but one of them, and then one chance in 2^32.
+//! same word. That takes half a minute of closes or steals alone, and then has one chance in 2^32.
 //!
 //! # Emptiness
 //!
@@ -165,17 +166,17 @@ fn opened(head: u64, open: u64) -> u32 {
 
 impl<T, M: Memory, P> Shared<T, M, P> {
     fn len(&self) -> usize {
-        // Acquire: whoever moved the head here had seen a tail at or above it; this one must not
-        // see an older.
+        // Acquire: the thread that moved the head here had seen a tail at or above it; this thread
+        // must not see an older one.
         let (_, top) = unpack(self.thieves.head.load(Ordering::Acquire));
-        // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
+        // Pairs with the fence of a thread that has pushed and looks for sleepers: see "Emptiness".
         M::full();
         // Acquire: as a steal that follows would.
         let tail = self.owner.tail.load(Ordering::Acquire);
         count(tail, top) as usize
     }
 
-    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the
+    /// Whether [`len`](Shared::len) is 0, with the fewest instructions between the fence and the
     /// answer.
     #[inline]
     fn is_empty(&self) -> bool {
@@ -304,8 +305,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     #[inline(always)]
     fn private(&self) -> &OwnerState<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.owner.private.get() }
     }
 

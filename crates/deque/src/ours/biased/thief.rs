@@ -149,7 +149,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     #[inline(always)]
     fn nothing_above(&self, head: u64) -> bool {
         let shared = &*self.shared;
-        // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
+        // Pairs with the fence of a thread that has pushed and looks for sleepers: see "Emptiness".
         M::full();
         // Acquire: the tail of the owner's that follows this head.
         if tasks(shared.owner.tail.load(Ordering::Acquire), head) > 0 {

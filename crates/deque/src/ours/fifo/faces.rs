@@ -119,7 +119,7 @@ mod tests {
 
     #[test]
     fn an_owner_is_more_patient_after_a_close_that_was_not_worth_it() {
-        // A pop that meets a request, after so many that met none.
+        // A pop that meets a request, after `pops` pops that met none.
         let after = |patience, pops| {
             let owner = fifo(0);
             owner.private().patience.set(patience);

@@ -7,7 +7,7 @@
 //!
 //! # How it works
 //!
-//! Tasks have indices. The owner pushes at `tail`, which only it moves, and only up. Whoever takes,
+//! Tasks have indices. The owner pushes at `tail`, which only it moves, and only up. Every taker
 //! takes the oldest.
 //!
 //! | word | content | written by |
@@ -52,8 +52,8 @@
 //! *Opened by a thief*, at the index `x` that it has loaded from `taken`. Take a pop of index `i`
 //! in that period. By the policy, either it saw the request raised, or the thief's load saw its
 //! store of `taken`, so that `x > i`. The first pop that sees the request ends the period for the
-//! owner. So all pops before it have taken indices below `x`; it itself has stored `i + 1`, which
-//! the thief has loaded or not: `x` is `i + 1` or `i`, and the parity in `head` tells which,
+//! owner. So all pops before it have taken indices below `x`. That pop itself has stored `i + 1`,
+//! which the thief has loaded or not: `x` is `i + 1` or `i`. The parity in `head` tells which,
 //! however far thieves have moved the index since.
 //!
 //! *The request.* The owner lowers it in step 4 alone, before the exchange that ends the period. A
@@ -274,8 +274,8 @@ impl<T, M: Memory> Fifo<T, M> {
     }
 
     /// The same with an owner that closes the queue after `patience` pops with no thief between
-    /// them, or has closed it from the start if that is 0, and thieves that look `looks` times
-    /// for its answer before they pay for a barrier.
+    /// them, or has closed it from the start if that is 0. Thieves look `looks` times for its
+    /// answer before they pay for a barrier.
     ///
     /// # Errors
     ///
@@ -318,8 +318,7 @@ impl<T, M: Memory> Fifo<T, M> {
 
     #[inline(always)]
     fn private(&self) -> &OwnerState<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.owner.private.get() }
     }
 

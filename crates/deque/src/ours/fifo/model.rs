@@ -1,8 +1,8 @@
 //! The owner and thieves under the memory model of C11, from states that few threads come to
 //! together.
 //!
-//! The searches have at most so many preemptions as each test says. Threads run one after the other
-//! then, and each load may read what is not the latest.
+//! The searches are bounded in preemptions, as each test says. Threads run one after the other, and
+//! each load may read a value that is not the latest.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -19,8 +19,8 @@ type Queue = Fifo<u64, Simulated>;
 /// An owner and a thief.
 type Both<M> = (Rc<Fifo<u64, M>>, Rc<Thief<u64, M>>);
 
-/// A queue of so many tasks that its owner has closed, and closes again by the third pop after it
-/// was opened; thieves do not wait for its answer. One may have asked already.
+/// A queue of `tasks` tasks that its owner has closed, and closes again by the third pop after it
+/// was opened; thieves do not wait for its answer. A thief may have asked already.
 fn queue_in<M: Memory>(tasks: u64, requested: bool) -> Both<M> {
     let owner = Fifo::<u64, M>::with_patience(8, 0, 0, 0).unwrap();
     (0..tasks).for_each(|task| owner.push(task));
@@ -33,7 +33,7 @@ fn queue(tasks: u64, requested: bool) -> Both<Simulated> {
     queue_in(tasks, requested)
 }
 
-/// A queue of so many tasks that is open.
+/// An open queue of `tasks` tasks.
 fn open(tasks: u64) -> Both<Simulated> {
     let owner = Queue::with_patience(4, 0, 9, 0).unwrap();
     (0..tasks).for_each(|task| owner.push(task));
@@ -332,6 +332,6 @@ fn a_queue_that_its_owner_takes_from_is_not_said_to_be_empty() {
 
 #[test]
 fn a_queue_that_a_thief_opens_is_not_said_to_be_empty() {
-    // Those that make no choice of their own: with a steal there are more than 200,000 executions.
+    // The calls without a choice of their own: with a steal there are more than 200,000 executions.
     never_empty(&[Thief::is_empty, Thief::seems_empty], 2, 0, false, true);
 }

@@ -67,8 +67,9 @@ impl<T, M: Memory> Shared<T, M> {
         distance: Distance,
         fence: impl FnOnce(),
     ) -> Steal<(u64, u32)> {
-        // Acquire: whoever moved `head` here, or opened the queue, had seen a tail at or above it;
-        // this one must not see an older. Of a closed queue, as in `pop_and_close`.
+        // Acquire: the thread that moved `head` here, or opened the queue, had seen a tail at or
+        // above it; this thread must not see an older one. For a closed queue, as in
+        // `pop_and_close`.
         let mut head = self.thieves.head.load(Ordering::Acquire);
         let front = self.front(head);
         // Acquire: pairs with the release in `publish`.
@@ -219,13 +220,13 @@ impl<T, M: Memory> Shared<T, M> {
     pub(super) fn len(&self) -> usize {
         // Acquire: as in `move_head`.
         let front = self.front(self.thieves.head.load(Ordering::Acquire));
-        // Pairs with a fence of who has pushed and looks for sleepers: see "Emptiness".
+        // Pairs with the fence of a thread that has pushed and looks for sleepers: see "Emptiness".
         M::full();
         // Acquire: as in `seems_empty`.
         usize::try_from(above(self.owner.tail.load(Ordering::Acquire), front)).unwrap_or(0)
     }
 
-    /// Whether [`len`](Shared::len) is 0, with as little as possible between the fence and the
+    /// Whether [`len`](Shared::len) is 0, with the fewest instructions between the fence and the
     /// answer.
     #[inline]
     pub(super) fn is_empty(&self) -> bool {
@@ -391,7 +392,7 @@ mod tests {
     fn a_pace_follows_what_comes_and_goes_meanwhile() {
         let owner: Fifo<u64> = Fifo::with_patience(4, 10_000, 32, 8).unwrap();
         let enough = FOR_SEVERAL.enough;
-        // So many pauses, in which so many tasks came, and so many went.
+        // The pace after `pace` pauses, in which `came` tasks came and `gone` went.
         let next = |pace, came: u64, gone: u64| {
             let (head, tail) = (opened(10_000 - gone), 10_000 - came);
             assert_eq!(owner.shared.keep_distance(head, tail, pace, enough), 10_000);
@@ -411,7 +412,7 @@ mod tests {
 
     #[test]
     fn a_thief_waits_for_as_many_tasks_as_it_takes_one_or_several_or_a_half() {
-        // The pace after a claim during whose one pause so many tasks came.
+        // The pace after a claim with one pause, during which `came` tasks came.
         let next = |take: fn(&Thief<u64, Told>), came: u64| {
             let owner: Fifo<u64, Told> = Fifo::with_patience(512, 0, 32, 8).unwrap();
             owner.push(0);

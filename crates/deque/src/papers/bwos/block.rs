@@ -102,7 +102,7 @@ impl<T, M: Memory> Block<T, M> {
         if (committed >> 32) as u32 == round { committed as u16 } else { 0 }
     }
 
-    /// The owner of a FIFO queue has put so many tasks into the block.
+    /// The owner of a FIFO queue has put `tasks` tasks into the block.
     #[inline(always)]
     pub(super) fn commit(&self, round: u32, tasks: u16) {
         // Release: a thief that acquires it sees the tasks.
@@ -219,8 +219,7 @@ impl<T, M: Memory> Block<T, M> {
     }
 }
 
-/// Tasks that a thief has claimed, in order. Those that are left are dropped with this, and all are
-/// finished then.
+/// Tasks that a thief has claimed, in order. The drop drops the remaining tasks and finishes them.
 pub(super) struct Stolen<'a, T, M: Memory> {
     block: &'a Block<T, M>,
     next: u16,

@@ -264,7 +264,7 @@ impl<T, M: Memory, const FIFO: bool> Blocks<T, M, FIFO> {
         }
     }
 
-    /// What thieves may take of a block, and the owner's part of one that is closed.
+    /// The tasks of a block that thieves may take, and the owner's part of a closed block.
     fn tasks(&self, position: u64, last: u64) -> usize {
         let Some(block) = self.at(position) else { return 0 };
         let open = block.open();

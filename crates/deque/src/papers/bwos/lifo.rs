@@ -62,8 +62,7 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
 
     #[inline(always)]
     fn block(&self) -> &Block<T, M> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.filled() }
     }
 

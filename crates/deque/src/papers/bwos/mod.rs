@@ -57,9 +57,8 @@
 //! # Departures
 //!
 //! - The paper's queue has a fixed number of blocks and is full when the next is in use; its
-//!   `reclaim` waits for a thief that has claimed a task and not yet read it. Here the table grows,
-//!   and the owner puts another block in the place of one that a thief still reads, and uses that
-//!   one later.
+//!   `reclaim` waits for a thief that has claimed a task and not yet read it. Here the table grows.
+//!   The owner replaces a block that a thief still reads by another, and uses it later.
 //! - `start` is stepped up by thieves. In the paper the LIFO owner does it, and each theft walks
 //!   over the empty blocks.
 //! - A grant says where it ends, so a block may be granted that is not full: `share`. The tasks of
@@ -75,12 +74,12 @@
 //!
 //! # Limits
 //!
-//! A FIFO thief that sleeps in the midst of a steal while its owner fills 2^32 blocks, and wakes
-//! when the block at the same place in the table has the same `next`, may take what is not there.
-//! With blocks of 64 tasks that is minutes of pushes at least, and one moment in them; with blocks
-//! of one task less than a minute. A LIFO thief that sleeps as long may take from a block that is
-//! not the oldest. If it empties that block, the owner may find nothing while older blocks hold
-//! tasks, which are left to thieves.
+//! A FIFO thief may sleep in the midst of a steal while its owner fills 2^32 blocks. If it wakes
+//! when the block at the same place in the table has the same `next`, it may take what is not
+//! there. With blocks of 64 tasks that is minutes of pushes at least, and one moment in them; with
+//! blocks of one task less than a minute. A LIFO thief that sleeps as long may take from a block
+//! that is not the oldest. If it empties that block, the owner may find nothing while older blocks
+//! hold tasks, which are left to thieves.
 
 /// What the owners' handles of both forms have in common, beside their words in `blocks`.
 macro_rules! owner {

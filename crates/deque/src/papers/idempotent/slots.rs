@@ -23,7 +23,7 @@ pub(crate) struct Slots<M: Memory> {
     current: M::Pointer<Array<M>>,
 }
 
-/// The indices that an array has words of: from `first` on, and so many of the youngest.
+/// The indices that an array has words of: the youngest ones from `first` on.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) first: u64,

@@ -20,9 +20,10 @@
 //! the owner's, which pulls `split` below it. That holds in any memory model with coherent words.
 //!
 //! *Handing over.* What the owner wrote to a slot must be seen by the thief that claims it. The
-//! owner's [`share`](Bounds::share) releases; a thief's [`claim`](Bounds::claim) acquires, from
-//! that very change or from one that continues its release sequence (every later change but `reset`
-//! is a read-modify-write, and `reset` is followed by a `share` before anything can be claimed).
+//! owner's [`share`](Bounds::share) releases. A thief's [`claim`](Bounds::claim) acquires, from
+//! that very change or from a change that continues its release sequence: every later change but
+//! `reset` is a read-modify-write, and `reset` is followed by a `share` before anything can be
+//! claimed.
 //!
 //! # Exposure
 //!
@@ -92,9 +93,9 @@ impl<M: Memory> Bounds<M> {
     /// Lock-free; one locked instruction if there is a task, none if not. Figure 4, lines 3 to 7.
     #[inline]
     pub fn claim(&self, want: impl FnOnce(u32) -> u32) -> Claim {
-        // Acquire: whoever finds nothing sees the request as the owner had it when it moved the
-        // split there, and so knows whether to raise it. (What it claims, it claims by the
-        // compare-and-swap below.)
+        // Acquire: a thief that finds nothing sees the request as the owner had it when it moved
+        // the split there, and so knows whether to raise it. (It claims by the compare-and-swap
+        // below.)
         let seen = self.word.load(Ordering::Acquire);
         let (tail, split) = unpack(seen);
         let shared = count(tail, split);
@@ -115,7 +116,7 @@ impl<M: Memory> Bounds<M> {
     /// once.
     #[inline]
     pub fn shared(&self) -> u32 {
-        // Relaxed: a count, not a claim. Who sleeps on it has a fence of its own.
+        // Relaxed: a count, not a claim. A thread that sleeps on it has a fence of its own.
         let (tail, split) = unpack(self.word.load(Ordering::Relaxed));
         count(tail, split)
     }
@@ -241,9 +242,9 @@ impl<M: Memory> Bounds<M> {
         self.share_from(self.word.load(Ordering::Relaxed), from, to)
     }
 
-    /// [`share`](Bounds::share) for an owner that was asked: whoever asked has found nothing
-    /// shared, so the word is not looked at first. That would have it come from the thieves'
-    /// cache to be read, and once more to be written.
+    /// [`share`](Bounds::share) for an owner that was asked: the asking thief has found nothing
+    /// shared, so the word is not looked at first. A look would fetch it from the thieves' cache to
+    /// be read, and once more to be written.
     pub(super) fn answer(&self, from: u32, to: u32) -> bool {
         self.share_from(pack(from, from), from, to)
     }

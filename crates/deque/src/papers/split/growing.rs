@@ -5,28 +5,28 @@
 //! # How it works
 //!
 //! The tasks between the split and the owner's head are private. A push writes a task, stores the
-//! head above it, and compares that with one word that others write, the *split request*; a pop
+//! head above it, and compares that with one word that others write, the *split request*. A pop
 //! stores the head below the task, compares that, and takes the task. The request stands at the
-//! split, so that a head that comes down to it stops there; a thief that finds nothing shared
+//! split, so that a head that comes down to it stops there. A thief that finds nothing shared
 //! raises it above any head, and so stops the owner at its next push or pop. The owner then shares
-//! the older half of what it has. At the split it takes the younger half of the shared tasks back.
+//! the older half of its tasks. At the split it takes the younger half of the shared tasks back.
 //! [`sharing`](super::sharing) says how requests are raised and answered, and how a thief exposes
 //! private tasks: it sees them by the head.
 //!
 //! # Why it is correct
 //!
-//! Who takes which index is [`Bounds`](super::Bounds)' affair: a thief by stepping the tail over
-//! it, the owner by pulling the split below it, both by a compare-and-swap of one word. Hence no
-//! fence policy. Above the split an index is the owner's, if it has compared its head with the
-//! request, or settled: see `sharing`, "Exposure".
+//! [`Bounds`](super::Bounds) decides which thread takes an index: a thief steps the tail over it,
+//! or the owner pulls the split below it, both by a compare-and-swap of one word. Hence no fence
+//! policy. Above the split an index is the owner's, if it has compared its head with the request,
+//! or settled: see `sharing`, "Exposure".
 //!
-//! A claimed index is copied and marked as `ring` says, which asks for two things. What the owner
-//! wrote must be visible to the claim. If the owner has shared the index, `share` releases and a
-//! claim acquires. If a thief has exposed it, that one has acquired a head above the index: each
-//! store of the head releases, those of pops too, since a thief may see a task by the head that a
-//! pop of the one above has left. And a thief that claims an index pushed after the ring was
-//! exchanged must see the new ring: it does, since the share came later than the exchange, and so
-//! did the head that an exposing thief has acquired. Indices are handed out by `Bounds` in 32 bits,
+//! A claimed index is copied and marked as `ring` says, which asks for two things. First, what the
+//! owner wrote must be visible to the claim. If the owner has shared the index, `share` releases
+//! and a claim acquires. If a thief has exposed it, that thief has acquired a head above the index.
+//! Each store of the head releases, those of pops too, since a thief may see a task by the head
+//! that a pop of the task above has left. Second, a thief that claims an index pushed after the
+//! ring was exchanged must see the new ring. It does, since the share came later than the exchange,
+//! and so did the head that an exposing thief has acquired. `Bounds` hands out indices in 32 bits,
 //! which is all that a ring needs to know of them.
 
 mod emplace;
@@ -54,8 +54,8 @@ use request::RequestWord;
 const LARGEST_BATCH: u32 = 128;
 
 /// How long a thief that has found nothing shared waits before it asks, in pauses of the processor:
-/// those of the memory are waits for somebody. One that asks at once makes each answer share a task
-/// or two, for which the lines of the request, the split and the tasks go to and fro.
+/// those of the memory are waits for another thread. A thief that asks at once makes each answer
+/// share a task or two, for which the lines of the request, the split and the tasks go to and fro.
 const PATIENCE: u32 = 4;
 
 struct Shared<T, M: Memory, S: Storage<T>> {
@@ -136,10 +136,10 @@ pub enum NoTask {
 
 /// The owner of a split deque.
 ///
-/// Thieves can take only what it has shared, and it shares when one has asked: the first steal from
-/// a deque of private tasks finds it empty, and so do all until the owner's next push or pop, or
-/// until a thief [exposes](Thief::expose) private tasks itself. An owner that is dropped shares all
-/// that is left.
+/// Thieves can take only what it has shared, and it shares when a thief has asked. So the first
+/// steal from a deque of private tasks finds it empty. So do all until the owner's next push or
+/// pop, or until a thief [exposes](Thief::expose) private tasks itself. An owner that is dropped
+/// shares all that is left.
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
@@ -230,14 +230,12 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     #[inline(always)]
     fn owned(&self) -> (&Shared<T, M, S>, &Buffer<T, M, S>) {
         let shared = &*self.shared;
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         (shared, unsafe { shared.owner.buffer.get() })
     }
 
     fn known(&self) -> &Cell<u32> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.owner.split.get() }
     }
 

@@ -44,8 +44,8 @@
 //! It raises the request (T1), fences (T2), and looks
 //! ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task whose U1 it does not see will be
 //! shared by its push, since U3 sees T1. So no task is left behind by an owner that the system
-//! stops in the midst of a push, wherever it stops: before U1 there is no task yet, and
-//! after it the thief sees one, and exposes it.
+//! stops in the midst of a push, at any point: before U1 there is no task yet, and after it the
+//! thief sees one, and exposes it.
 //!
 //! # Exposure
 //!
@@ -112,18 +112,18 @@
 //! request.
 //!
 //! *A thief whose heavy fence fails* (a filter that came later) has announced no more than E1 and
-//! E3. It ends the exposure with no task, as if E5 had found none. What E1 did is undone by that,
-//! or by the owner that settles; E3 is one request too many. From then on F1 holds. A request that
-//! is raised by a thief that knows this brings the owner to F2 at its next push or pop: what takes
-//! the request down acquires it, and then looks at F1 again. Until then such a thief does not
-//! expose the owner; one that the filter does not concern does (X2).
+//! E3. It ends the exposure with no task, as if E5 had found none. That, or the owner that settles,
+//! undoes E1; E3 is one request too many. From then on F1 holds. A request of a thief that knows
+//! this brings the owner to F2 at its next push or pop: the exchange that takes the request down
+//! acquires it, and then the owner looks at F1 again. Until then such a thief does not expose the
+//! owner; a thief that the filter does not concern does (X2).
 //!
 //! *A program that switches the barrier off* establishes F1 while the system still grants the
 //! barrier. So a thief exposes an owner that has not come to F2 by a heavy fence (X2), for which it
-//! does not matter who knows what: a full fence is a light one, too, so each of the owner's pops
-//! keeps its side of "Exposure", whether it comes before F2 or after. An owner that has not come to
-//! F2 loses no task otherwise: nothing but E6 with a task takes one away, and that comes behind a
-//! heavy fence that succeeded, or behind X1.
+//! does not matter which threads know of F1. A full fence is a light one, too, so each of the
+//! owner's pops keeps its side of "Exposure", whether it comes before F2 or after. An owner that
+//! has not come to F2 loses no task otherwise: nothing but E6 with a task takes one away, and that
+//! comes after a heavy fence that succeeded, or after X1.
 //!
 //! *Pushes do not fence.* Nothing above rests on U2. A thief that is about to sleep may miss the
 //! task of a push whose U3 misses T1, in the nanoseconds in which the task is in the owner's store
@@ -240,10 +240,10 @@ impl<M: Memory> Sharing<M> {
         M::heavy_may_succeed().then_some(Fence::Heavy)
     }
 
-    /// The owner takes the request down, and answers a thief that asks, if `should_share` says so,
-    /// which is told how many tasks are private; `head` is the index above its last task, and
-    /// no push or pop is under way. `known` is where the owner has last seen the split, and is
-    /// brought up to date. Returns whether it has shared something.
+    /// The owner takes the request down, and answers a thief that asks, if `should_share` says so.
+    /// That gets the number of private tasks. `head` is the index above the last task, and no push
+    /// or pop is under way. `known` is the split that the owner has last seen, and is brought up to
+    /// date. Returns whether it has shared something.
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
     ///
@@ -265,7 +265,7 @@ impl<M: Memory> Sharing<M> {
         loop {
             let split = known.get();
             let private = head.wrapping_sub(split);
-            // One that fences puts nothing off: the place that would stop it stops it always.
+            // An owner that fences puts nothing off: the place that would stop it always stops it.
             let now = asked && (fences || *answer.get_or_insert_with(|| should_share(private)));
             let half = if now { private.div_ceil(2) } else { 0 };
             let to = split.wrapping_add(half);
@@ -276,8 +276,8 @@ impl<M: Memory> Sharing<M> {
             let overwritten =
                 request.take_down(if fences { A::ALWAYS } else { place(to_or_later) });
             if self.fenced_from_here(&mut fences) {
-                // The request may be of a thief that knows there is no barrier. It is answered as
-                // one that fences.
+                // The request may come from a thief that knows there is no barrier. It is answered
+                // as by an owner that fences.
                 asked |= overwritten;
                 continue;
             }

@@ -1,8 +1,8 @@
 //! The owner and thieves under the memory model of C11: what each must have seen of the others. The
 //! calls are those of the faces too, which no test outside can make over a model's memory.
 //!
-//! The searches have at most so many preemptions as each test says. Threads run one after the other
-//! then, and each load may read what is not the latest.
+//! The searches are bounded in preemptions, as each test says. Threads run one after the other, and
+//! each load may read a value that is not the latest.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -17,16 +17,16 @@ use crate::owners_end::OwnersEnd as _;
 
 type Queue<P = Full> = Biased<u64, P, Simulated>;
 
-/// So many executions take less than a second.
+/// This number of executions takes less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution is wrong of those with so many preemptions; all of them, but where there are more
-/// than [`MOST`].
+/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
+/// [`MOST`].
 fn clean(preemptions: u32, model: impl Fn(&mut Threads)) {
     c11::clean(preemptions, MOST, model);
 }
 
-/// A queue with so many tasks, from 0 on, and its thieves. Nothing is open.
+/// A queue with `tasks` tasks, from 0 on, and its thieves. No task is open.
 fn queue<P: StoreLoad<Simulated>>(
     policy: P,
     tasks: u64,
@@ -63,7 +63,7 @@ impl Taken {
         }
     }
 
-    /// The owner takes the rest: each of so many was taken once.
+    /// The owner takes the rest: each of `tasks` tasks was taken once.
     fn all<P: StoreLoad<Simulated>>(&self, owner: &Queue<P>, tasks: u64) {
         self.add(std::iter::from_fn(|| owner.pop()));
         let mut taken = self.0.borrow_mut();

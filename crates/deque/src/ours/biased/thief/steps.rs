@@ -13,7 +13,7 @@ use crate::owners_end::OwnersEnd as _;
 type Queue = Biased<u32, Asymmetric<Told>, Told>;
 type QueueThief = super::Thief<u32, Asymmetric<Told>, Told>;
 
-/// An owner with so many tasks, from 0 on, and thieves that look so many times. No thief has asked.
+/// An owner with `tasks` tasks, from 0 on, and thieves that look `looks` times. No thief has asked.
 fn queue(tasks: u32, looks: u32) -> (Rc<Queue>, QueueThief) {
     let owner = Queue::starting_at(Asymmetric::new(), 16, 0, looks).unwrap();
     (0..tasks).for_each(|task| owner.push(task));

@@ -88,8 +88,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     }
 
     /// Pops one task after the other, each by `take`, as [`pop_in_place`](Split::pop_in_place)
-    /// does, while `take` says that it wants more, no thief has asked, and none is left that a
-    /// thief could take: what then is to be done, a pop does.
+    /// does. It goes on while `take` returns true, no thief has asked, and a private task is left;
+    /// a pop does the rest.
     ///
     /// # Safety
     ///

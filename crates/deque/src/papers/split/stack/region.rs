@@ -96,9 +96,9 @@ mod system {
     }
 
     thread_local! {
-        /// The address of this thread's next stack: below the last stack that it has made, or the place
-        /// of the highest stack that it has freed since. So mostly a stack takes one system call, and a
-        /// later pool takes an earlier one's places. Zero: anywhere.
+        /// The address of this thread's next stack: below the last stack that it has made, or the
+        /// place of the highest stack that it has freed since. So mostly a stack takes one system
+        /// call, and a later pool takes an earlier one's places. Zero: anywhere.
         static NEXT: Cell<usize> = const { Cell::new(0) };
     }
 
