@@ -1,10 +1,9 @@
 //! What only a queue's owner touches, in the part of the queue that it shares with thieves.
 //!
-//! An owner's handle that is just a pointer can stay in a register: no compiler has to look it up
-//! again after a store that other threads may see, as it must with cells of the handle. So the
-//! owner finds all it needs from one address, and it keeps no copy of its own of an index that it
-//! publishes anyway. Half of an owner's stores were such copies, and its operations waited for
-//! stores.
+//! An owner's handle that is just a pointer can stay in a register. A compiler must read cells of a
+//! handle again after a store that other threads may see. So the owner finds all it needs from one
+//! address, and it keeps no copy of its own of an index that it publishes anyway. Half of an
+//! owner's stores were such copies, and its operations waited for stores.
 //!
 //! What such cells gave an owner for nothing, it must say: that no two threads have it.
 //!

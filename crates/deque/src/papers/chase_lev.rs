@@ -138,9 +138,9 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
                 .head
                 .compare_exchange(index, next, Ordering::SeqCst, Ordering::Relaxed)
                 .is_ok();
-        // Whoever got the task at `index`, the queue is empty at `index + 1`. Only now, not before
-        // the exchange as in Figure 2c (line 36): else a thief could find the queue empty
-        // at `index`, and a later one find a task at `index + 1`, with no push between.
+        // Whichever thread got the task at `index`, the queue is empty at `index + 1`. Only now,
+        // not before the exchange as in Figure 2c (line 36). Otherwise a thief could find the queue
+        // empty at `index`, and a later thief find a task at `index + 1`, with no push between.
         // Release: see "What hands a task over".
         shared.owner.tail.store(next, Ordering::Release);
         if !won {

@@ -4,10 +4,10 @@
 /// No heartbeat: they have 32 bits.
 pub(crate) const SILENT: u64 = u64::MAX;
 
-/// Heartbeats after which thieves look whether the echo is one that they are about to come to.
+/// Heartbeats after which thieves look whether they are about to reach the echo.
 const LAP: u32 = 1 << 16;
 
-/// The heartbeat after `last`, and not that of the echo, which is looked at once a lap: an echo
+/// The heartbeat after `last`, and not that of the echo. The echo is looked at once a lap: an echo
 /// that lies within the lap that begins is stepped over, and so is all that comes before it.
 #[inline(always)]
 pub(crate) fn beat_after(last: u32, echo: impl FnOnce() -> u64) -> u32 {

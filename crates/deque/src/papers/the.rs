@@ -2,9 +2,9 @@
 //! when it meets one.
 //!
 //! Source: Frigo, Leiserson and Randall, *The Implementation of the Cilk-5 Multithreaded Language*
-//! (1998), as Morrison and Afek give it in *Fence-Free Work Stealing on Bounded TSO Processors*,
-//! Figures 2a and 2b (lines 1-28), and with delta Figure 3 (FF-THE). `push`, `pop`, `head`,
-//! `tail` are `put`, `take`, `H`, `T` there.
+//! (1998). Morrison and Afek give it in *Fence-Free Work Stealing on Bounded TSO Processors*,
+//! Figures 2a and 2b (lines 1-28), and with delta Figure 3 (FF-THE). There `push`, `pop`, `head`,
+//! `tail` are `put`, `take`, `H`, `T`.
 //!
 //! # How it works
 //!

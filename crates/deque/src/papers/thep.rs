@@ -15,10 +15,10 @@
 //!
 //! # Why it is correct
 //!
-//! Beyond delta it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`,
-//! with release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail`
-//! and all before it; each later pop reads `head` after one that had seen the thief's, so it sees
-//! it too (loads of one word do not go back). So the `tail` that the thief reads next is as good as
+//! Beyond delta it is FF-THE. Within it: a pop stores `tail`, reads `head`, and stores `echo`, with
+//! release. A thief that reads its heartbeat in `echo`, with acquire, sees that pop's `tail` and
+//! all before it. Each later pop reads `head` after a pop that had seen the thief's, so it sees it
+//! too (loads of one word do not go back). So the `tail` that the thief reads next is as good as
 //! exact: pops that it does not show will meet the thief. This needs no bound and no total store
 //! order. So a thief to which the system refuses the policy's fence waits for the echo, whatever it
 //! sees, and asks the owner to fence ([`StoreLoad::ask_owner`]).
@@ -38,8 +38,8 @@
 //! its own. There are three of them:
 //!
 //! - An echo that a pop at work has still to store. That pop read `head` no more than 2^30
-//!   heartbeats ago: a steal that steps the heartbeat takes a task or finds the queue emptied by a
-//!   pop, and a queue holds 2^30 at most while its owner does not push.
+//!   heartbeats ago. A steal that steps the heartbeat takes a task or finds the queue emptied by a
+//!   pop, and a queue holds at most 2^30 while its owner does not push.
 //! - An echo that was stored and is not seen yet. A thread that has taken a task pushed after it
 //!   has acquired a `tail` that came after it, and thieves hand on what they saw by the lock; so it
 //!   is not older either.

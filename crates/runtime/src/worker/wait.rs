@@ -167,10 +167,10 @@ impl WorkerThread {
         }
     }
 
-    /// Whether a patient wait goes on though it has slept: the worker at the end of the chain of
-    /// thieves, which runs what the others wait for, is ready to run, and has not had half of a
-    /// [`PATIENCE`] on a processor since the first such sleep. `had` is that worker, and what it
-    /// had had by then.
+    /// Whether a patient wait goes on though it has slept. The worker at the end of the chain of
+    /// thieves runs what the others wait for. The wait goes on if that worker is ready to run, and
+    /// has not had half of a [`PATIENCE`] on a processor since the first such sleep. `had` is that
+    /// worker, and its processor time by then.
     pub(super) fn is_starved(
         &self,
         thief: Option<usize>,

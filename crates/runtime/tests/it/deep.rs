@@ -253,7 +253,7 @@ fn at_half(then: impl FnOnce() + Send) {
     pool(1).install(|| deeper(540 << 10, &mut || then.take().unwrap()()));
 }
 
-/// Calls `then` with so many bytes more of the call stack in use.
+/// Calls `then` with that many bytes more of the call stack in use.
 #[cfg(not(miri))]
 fn deeper(bytes: usize, then: &mut dyn FnMut()) {
     #[inline(never)]

@@ -132,8 +132,8 @@ fn a_pinned_pool_waits_until_its_handlers_threads_run() {
     drop(pool);
 }
 
-/// A worker that a thread calls which goes on is kept off that thread's processor, at its next
-/// sleep as well. One that blocks leaves the worker its processor.
+/// If the calling thread goes on, the called worker is kept off its processor, at its next sleep as
+/// well. A calling thread that blocks leaves the worker its processor.
 #[test]
 fn a_sleeper_makes_way_for_a_caller_that_goes_on() {
     const LIMIT: Duration = Duration::from_secs(60);

@@ -28,7 +28,7 @@
 //! An owner that meets a raised request opens half of its tasks by itself, with two stores and one
 //! compare-and-swap. So a thief looks several times for this, between its steps 2 and 3, and pays
 //! for the barrier only if the owner is away. An owner that comes back to tasks that a barrier has
-//! opened is *eager* for a number of operations: it leaves the request raised and opens with each
+//! opened is *eager* for a number of operations. It leaves the request raised and opens with each
 //! push and pop, so that the next thief needs no barrier.
 //!
 //! # Why it is correct
@@ -51,8 +51,8 @@
 //! before the raising (the thief acquires what the close releases).
 //!
 //! *Late.* A thief may open late, even over what others opened. It writes its own tag and a bound
-//! that is good for that tag: under one tag the owner takes no task after the thief's step 3
-//! without closing, so all indices from `top` to `t` stay in the queue.
+//! that is good for that tag. Under one tag the owner takes no task after the thief's step 3
+//! without closing. So all indices from `top` to `t` stay in the queue.
 //!
 //! *Nothing left.* An owner that has lowered the request and then finds that thieves have taken all
 //! does not close; it raises the request again.

@@ -13,7 +13,7 @@
 //! | word | content | written by |
 //! |---|---|---|
 //! | `tail` | index | the owner |
-//! | `taken` | index: of a closed queue, or of one that was closed when the reader looked, the owner has taken what is below | the owner |
+//! | `taken` | index: in a closed queue, or a queue closed when the reader looked, the owner has taken what is below | the owner |
 //! | `head` | index, whether the queue is *open*, and the parity of the index at which it was opened | below |
 //! | `request` | whether a thief has asked (the split request) | thieves raise it, the owner lowers it |
 //! | `known` | what a thief has read of `tail`, some time ago | thieves |

@@ -35,14 +35,14 @@
 //!   so its 23 bits name one index each.
 //!
 //! *A thief takes what it has read.* Its exchange succeeds if the anchor is still `(head, g)`, so
-//! that nobody else has taken what stands at `head`, and no further run has begun. What the owner
-//! wrote before `(first, g)` the thief sees (the owner releases, thieves' exchanges go on with
-//! its release, the thief acquires): the slot, if it was written before the run, and a `tail` that
-//! is the run's first index or later. If the run writes the slot, its first index is at or below
-//! `head`, so a `tail` above `head` is of the push that writes the slot, or later: then the thief
-//! sees the slot (release and acquire of `tail`). If what it reads, of `tail` or of a slot, is of a
-//! further run, it sees that run's anchor as well, and its exchange fails. An array that a further
-//! run makes holds what stands at `head`, unless `head` is passed.
+//! that nobody else has taken what stands at `head`, and no further run has begun. The thief sees
+//! what the owner wrote before `(first, g)`: the slot, if it was written before the run, and a
+//! `tail` that is the run's first index or later. (The owner releases, thieves' exchanges go on
+//! with its release, the thief acquires.) If the run writes the slot, its first index is at or
+//! below `head`, so a `tail` above `head` is of the push that writes the slot, or later. Then the
+//! thief sees the slot (release and acquire of `tail`). If what it reads, of `tail` or of a slot,
+//! is of a further run, it sees that run's anchor as well, and its exchange fails. An array that a
+//! further run makes holds what stands at `head`, unless `head` is passed.
 //!
 //! *No task is passed over.* `head` is stepped up by exchanges alone. A run's first push leaves it
 //! where it has read it, at or below where it is, or puts it down to `tail`, above which there is
@@ -60,17 +60,18 @@
 //! # Why the words share a line
 //!
 //! A push writes `tail`, and a thief reads both words and writes the anchor. In two lines these
-//! pass each other: while the owner waits for the line of `tail`, which a thief has read, the thief
-//! takes the anchor's, for which the owner's next operation waits. With processors whose lines take
-//! 190 ns to pass, a push and a pop took 25 to 130 ns so, and the thief got next to nothing; in one
-//! line, 7 to 8 ns, and with pushes that leave the anchor alone, 5 to 6. The end of the run is in
-//! the same line, since a push needs that line anyway, and in the handle it could share a line with
-//! what other threads read. (The notebook of the deques has the designs, 2026-11-26.)
+//! pass each other. While the owner waits for the line of `tail`, which a thief has read, the thief
+//! takes the anchor's line, for which the owner's next operation waits. With processors whose lines
+//! take 190 ns to pass, a push and a pop took 25 to 130 ns so, and the thief got next to nothing.
+//! In one line they take 7 to 8 ns, and with pushes that leave the anchor alone, 5 to 6. The end of
+//! the run is in the same line, since a push needs that line anyway, and in the handle it could
+//! share a line with what other threads read. (The notebook of the deques has the designs,
+//! 2026-11-26.)
 //!
 //! # What it costs
 //!
 //! Instructions of a push and a pop by turns, in batches of 64, of a push and a steal, and of a pop
-//! of nothing: 59, 42, 44 and 12; when each push stored the anchor they were 56, 58, 59 and 12
+//! of nothing: 59, 42, 44 and 12. If each push stores the anchor they are 56, 58, 59 and 12
 //! (`examples/queue_instructions.rs`, callgrind, 2026-11-26 and 2026-11-22).
 
 use std::sync::Arc;
@@ -168,8 +169,7 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
 
     #[inline(always)]
     fn run_end(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle, and whoever has the reference has a reference to
-        // that.
+        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
         unsafe { self.shared.ends.run_end.get() }
     }
 
@@ -191,8 +191,8 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
             free = capacity;
         }
         self.run_end().set(tail.wrapping_add(free as u64));
-        // Release: the slots of the runs before are seen by who acquires it. And the stores of the
-        // run release, so that whoever sees one of them sees this.
+        // Release: a thread that acquires it sees the slots of the runs before. And the stores of
+        // the run release, so that a thread that sees one of them sees this.
         ends.anchor.store(Front { tag: front.tag + 1, ..front }.pack(), Ordering::Release);
         Ok(())
     }

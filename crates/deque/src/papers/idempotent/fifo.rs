@@ -9,9 +9,9 @@
 //! taken since its load: those tasks then come out again. It never puts `head` beyond the task that
 //! it takes itself, and an exchange moves `head` over the one task that its thief has read.
 //!
-//! A thief's slot holds that task: the owner reuses a slot only when `head` is past its index, and
+//! A thief's slot holds that task. The owner reuses a slot only when `head` is past its index.
 //! `head` comes back by a pop alone, to one above the index that the pop took, with no push in
-//! between; so wherever `head` points, the slot is whole. An exchange that succeeds finds `head`
+//! between. So wherever `head` points, the slot is whole. An exchange that succeeds finds `head`
 //! where the thief read it; if it had been away and back meanwhile, the slot had not been reused.
 //!
 //! The owner's release of `tail` pairs with a thief's acquire: the slots below are seen.

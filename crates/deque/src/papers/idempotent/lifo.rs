@@ -12,10 +12,10 @@
 //! The owner's stores may undo a thief's step down that came between its load and its store: then
 //! the task is there once more. They never step over a task that the owner has not taken itself. A
 //! thief's exchange could step over one only if the slot had changed under it: a slot changes by a
-//! push, which steps up the tag, so that the exchange fails. The tag has 32 bits: a thief is
+//! push, which steps up the tag, so that the exchange fails. The tag has 32 bits. A thief is
 //! deceived, and a task lost, if it sleeps in the midst of a steal through an exact multiple of
-//! 2^32 pushes, six seconds' at least, and wakes to the same number of tasks. The chance is at most
-//! 2^-32 each time that it is descheduled there for so long.
+//! 2^32 pushes and wakes to the same number of tasks. That takes six seconds at least. The chance
+//! is at most 2^-32 each time that it is descheduled there for so long.
 //!
 //! The owner's release of the anchor pairs with a thief's acquire: the slots below are seen.
 

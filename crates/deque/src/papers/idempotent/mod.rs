@@ -12,7 +12,7 @@
 //! [`ExactlyOnce`](crate::ExactlyOnce).
 //!
 //! A thief reads the slot before it knows whether the task is its own, and the owner may be writing
-//! it at that moment; so a slot is one word of shared memory, and a task is what fits.
+//! it at that moment. So a slot is one word of shared memory, and a task must fit it.
 
 mod anchor;
 mod deque;

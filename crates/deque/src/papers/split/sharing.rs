@@ -44,7 +44,7 @@
 //! It raises the request (T1), fences (T2), and looks
 //! ([`has_private_tasks`](Sharing::has_private_tasks), T3). A task whose U1 it does not see will be
 //! shared by its push, since U3 sees T1. So no task is left behind by an owner that the system
-//! stops in the midst of a push, at any point: before U1 there is no task yet, and after it the
+//! stops in the midst of a push, at any point. Before U1 there is no task yet, and after it the
 //! thief sees one, and exposes it.
 //!
 //! # Exposure
@@ -114,7 +114,7 @@
 //! *A thief whose heavy fence fails* (a filter that came later) has announced no more than E1 and
 //! E3. It ends the exposure with no task, as if E5 had found none. That, or the owner that settles,
 //! undoes E1; E3 is one request too many. From then on F1 holds. A request of a thief that knows
-//! this brings the owner to F2 at its next push or pop: the exchange that takes the request down
+//! this brings the owner to F2 at its next push or pop. The exchange that takes the request down
 //! acquires it, and then the owner looks at F1 again. Until then such a thief does not expose the
 //! owner; a thief that the filter does not concern does (X2).
 //!
