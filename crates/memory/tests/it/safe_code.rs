@@ -124,6 +124,7 @@ fn the_machines_memory() {
     Machine::evict(&[1, 2, 3]);
     Machine::will_write(&word);
     membarrier::barrier();
+    _ = membarrier::others_are_blocked();
 }
 
 /// Safe code may call the fences and hints of any memory.
@@ -133,6 +134,7 @@ fn any_memory() {
         M::full();
         M::light();
         M::heavy();
+        assert!(!M::try_heavy_by_looking() || M::can_look());
         M::pause();
         M::give_way();
         _ = M::patience(0);
