@@ -2,9 +2,9 @@
 //!
 //! # How it works
 //!
-//! A spawned future is one allocation of `async-task`'s and one [`FuturePacket`], which it shares
+//! A spawned future is one allocation of `async-task`'s and one `FuturePacket`, which it shares
 //! with its handle. Each time it is to be polled, by its spawn or by a waker, `async-task` calls
-//! [`schedule`] with a `Runnable`, of which there is one at most. That becomes an ordinary task of
+//! `schedule` with a `Runnable`, of which there is one at most. That becomes an ordinary task of
 //! the pool, of one word.
 //!
 //! | the future is scheduled by | goes to |
@@ -16,20 +16,19 @@
 //! # Why no task starves
 //!
 //! A worker polls what is in its `ready`, in order, once its queue of closures is empty, up to
-//! [`BURST_TASKS_AT_ONCE`](crate::pace::BURST_TASKS_AT_ONCE) in a row. Then it looks for
-//! everything else once, and for futures last: first at its own, then at those of others. So futures
-//! that wake themselves or each other keep no closure from running, and each other in turn. A
-//! future does not wait for a worker that runs a long closure. `ready` is an
-//! [`Inbox`](crate::shared::inbox::Inbox): a put there is line P1 of `sleep/README.md`, as into the
+//! `BURST_TASKS_AT_ONCE` in a row. Then it looks for everything else once, and for futures last:
+//! first at its own, then at those of others. So futures that wake themselves or each other keep no
+//! closure from running, and each other in turn. A future does not wait for a worker that runs a
+//! long closure. `ready` is an `Inbox`: a put there is line P1 of `sleep/README.md`, as into the
 //! pool's common queue.
 //!
 //! # Who keeps what alive
 //!
 //! - A future that is scheduled, or polled, keeps its pool open, as a closure does. A future that
 //!   waits to be woken does not: a pool ends without it, and a later wake-up cancels it
-//!   ([`schedule`] drops the `Runnable`, and with it the future).
+//!   (`schedule` drops the `Runnable`, and with it the future).
 //! - A future of a scope is counted there until it has been dropped, so what it borrows lives long
-//!   enough. [`Driven`] drops the future first and tells the scope afterwards, in each of the three
+//!   enough. `Driven` drops the future first and tells the scope afterwards, in each of the three
 //!   ways to end: ready, panicked, and dropped by `async-task`. A waker that is left afterwards
 //!   refers to an allocation in which no future is any more.
 
