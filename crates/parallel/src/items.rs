@@ -40,6 +40,98 @@ pub trait Items: sealed::Sealed {
     type Piece: Piece<Item = Self::Item>;
     #[doc(hidden)]
     fn into_piece(self) -> Self::Piece;
+
+    /// The same items, of which no run is shorter than `min`, unless all are fewer: so many go on
+    /// from one `identity` or `init`, on one worker. The loop is not split below that. Of several
+    /// such numbers the largest counts, as for the items of a pair.
+    ///
+    /// ```
+    /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
+    /// use poach::Items as _;
+    ///
+    /// let count = |run, _| run + 1;
+    /// let shortest = |a: usize, b: usize| if a == 0 { b } else { a.min(b) };
+    /// assert!(poach::par_reduce((0..10_000).with_min_len(100), || 0, count, shortest) >= 100);
+    /// ```
+    fn with_min_len(self, min: usize) -> Limited<Self>
+    where
+        Self: Sized,
+    {
+        Limited { items: self, min, max: usize::MAX }
+    }
+
+    /// The same items, of which no run is longer than `max`, or 1 if that is 0: the loop is split
+    /// so far beforehand, though no worker is idle, unless a part were shorter than [the
+    /// least](Items::with_min_len). Of several such numbers the smallest counts.
+    ///
+    /// A worker that comes later finds each part by itself. So `with_max_len(1)` suits a few items
+    /// of a second each.
+    ///
+    /// ```
+    /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }
+    /// use poach::Items as _;
+    ///
+    /// let count = |run, _| run + 1;
+    /// assert!(poach::par_reduce((0..10_000).with_max_len(10), || 0, count, usize::max) <= 10);
+    /// ```
+    fn with_max_len(self, max: usize) -> Limited<Self>
+    where
+        Self: Sized,
+    {
+        Limited { items: self, min: 1, max }
+    }
+}
+
+/// Items with a limit to the runs in which a loop goes over them: [`Items::with_min_len`],
+/// [`Items::with_max_len`].
+#[derive(Clone, Copy, Debug)]
+#[must_use = "a loop goes over it"]
+pub struct Limited<I> {
+    items: I,
+    min: usize,
+    max: usize,
+}
+
+impl<I: Items> sealed::Sealed for Limited<I> {}
+
+impl<I: Items> Items for Limited<I> {
+    type Item = I::Item;
+    type Piece = Limited<I::Piece>;
+
+    fn into_piece(self) -> Limited<I::Piece> {
+        let Limited { items, min, max } = self;
+        Limited { items: items.into_piece(), min, max }
+    }
+}
+
+impl<P: Piece> Piece for Limited<P> {
+    type Item = P::Item;
+
+    #[inline]
+    fn length(&self) -> usize {
+        self.items.length()
+    }
+
+    #[inline]
+    fn limits(&self) -> (usize, usize) {
+        stricter(self.items.limits(), (self.min, self.max))
+    }
+
+    #[inline]
+    fn cut(self, at: usize) -> (Self, Self) {
+        let Limited { items, min, max } = self;
+        let (first, second) = items.cut(at);
+        (Limited { items: first, min, max }, Limited { items: second, min, max })
+    }
+
+    #[inline]
+    fn each(self) -> impl Iterator<Item = P::Item> {
+        self.items.each()
+    }
+}
+
+fn stricter(a: (usize, usize), b: (usize, usize)) -> (usize, usize) {
+    (a.0.max(b.0), a.1.min(b.1))
 }
 
 pub(super) mod sealed {
@@ -50,6 +142,12 @@ pub(super) mod sealed {
         type Item;
 
         fn length(&self) -> usize;
+
+        /// The least and the greatest length of a run.
+        #[inline]
+        fn limits(&self) -> (usize, usize) {
+            (1, usize::MAX)
+        }
 
         /// Cuts after the first `at` iterations; there are no fewer.
         fn cut(self, at: usize) -> (Self, Self);
@@ -160,6 +258,11 @@ impl<A: Piece, B: Piece> Piece for (A, B) {
     }
 
     #[inline]
+    fn limits(&self) -> (usize, usize) {
+        stricter(self.0.limits(), self.1.limits())
+    }
+
+    #[inline]
     fn cut(self, at: usize) -> (Self, Self) {
         let (a, b) = (self.0.cut(at), self.1.cut(at));
         ((a.0, b.0), (a.1, b.1))
@@ -177,6 +280,11 @@ impl<A: Piece, B: Piece, C: Piece> Piece for (A, B, C) {
     #[inline]
     fn length(&self) -> usize {
         self.0.length().min(self.1.length()).min(self.2.length())
+    }
+
+    #[inline]
+    fn limits(&self) -> (usize, usize) {
+        stricter(stricter(self.0.limits(), self.1.limits()), self.2.limits())
     }
 
     #[inline]

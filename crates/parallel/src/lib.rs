@@ -33,7 +33,7 @@ pub use collect::{
 };
 pub use grain::Grain;
 pub use index::Index;
-pub use items::Items;
+pub use items::{Items, Limited};
 pub use loops::{WorkerLoops, par_chunks, par_chunks_mut, par_for, par_reduce};
 pub use sort::{
     par_sort, par_sort_by, par_sort_by_key, par_sort_unstable, par_sort_unstable_by,

@@ -8,6 +8,9 @@
 //!    and forks the second half. A stolen half starts from small steps again.
 //! 3. Else it runs the next iterations, twice as many, and checks again.
 //!
+//! A caller may set the least and the greatest length of a run: a piece is not halved into parts
+//! that are shorter, and is halved while it is longer.
+//!
 //! So a loop on a busy pool is a plain loop, and the checks hardly interrupt cheap iterations. A
 //! long piece is halved again whenever a thief has taken the last half and another is idle. So
 //! there is no grain size to choose. The iterations between two checks, an eighth of what was left
@@ -149,10 +152,12 @@ where
     C: Fn(R, R) -> R + Sync,
 {
     let mut result = (it.identity)();
-    let mut grain = 1;
+    let (min, max) = piece.limits();
+    let (min, max) = (min.max(1), max.max(1));
+    let mut grain = min;
     loop {
         let length = piece.length();
-        if length > 1 && worker.should_fork() {
+        if length / 2 >= min && (length > max || worker.should_fork()) {
             let (first, second) = piece.cut(length / 2);
             let (a, b) =
                 worker.join(|mut w| run(&mut w, first, it), |mut w| run(&mut w, second, it));

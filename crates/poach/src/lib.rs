@@ -64,7 +64,7 @@
 #![doc = include_str!("readme.md")]
 
 pub use poach_parallel::{
-    Grain, Index, Items, WorkerLoops, par_bridge, par_chunks, par_chunks_mut, par_for,
+    Grain, Index, Items, Limited, WorkerLoops, par_bridge, par_chunks, par_chunks_mut, par_for,
     par_for_init, par_map, par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key,
     par_sort_unstable, par_sort_unstable_by, par_sort_unstable_by_key, try_par_for, try_par_map,
     try_par_reduce,

@@ -110,6 +110,51 @@ fn items_of_several_are_side_by_side_until_the_shortest_ends() {
     });
 }
 
+/// How many items each run has.
+fn runs<I: Items>(items: I) -> Vec<usize> {
+    let longer = |mut runs: Vec<usize>, _| {
+        runs[0] += 1;
+        // Others look for work meanwhile.
+        thread::yield_now();
+        runs
+    };
+    let runs = par_reduce(items, || vec![0], longer, |a, b| [a, b].concat());
+    runs.into_iter().filter(|&run| run != 0).collect()
+}
+
+#[test]
+fn runs_are_as_long_as_they_are_to_be() {
+    const LENGTH: usize = ITEMS / 20;
+    on_pools(|| {
+        let all = |runs: &[usize], length: usize| assert_eq!(runs.iter().sum::<usize>(), length);
+        let least = runs((0..LENGTH).with_min_len(100));
+        all(&least, LENGTH);
+        assert!(least == [LENGTH] || least.iter().all(|&run| run >= 100), "{least:?}");
+        let most = runs((0..LENGTH).with_max_len(7));
+        all(&most, LENGTH);
+        assert!(most.iter().all(|&run| run <= 7), "{most:?}");
+        // The least goes before the most; as rayon's example has it.
+        let (nothing, everything) = (0, usize::MAX);
+        let kept = [(10, 15), (everything, 1), (8, 1), (nothing, nothing)];
+        for (limits, expected) in kept.into_iter().zip([1, 1, 2, 16]) {
+            let runs = runs((0..16).with_min_len(limits.0).with_max_len(limits.1));
+            all(&runs, 16);
+            assert_eq!(runs.len(), expected, "{limits:?}: {runs:?}");
+        }
+        assert_eq!(runs((0..20).with_max_len(15).with_min_len(10)), [10, 10]);
+        // The strictest of several.
+        let (a, b) = (0..16, vec![(); 16]);
+        let two = runs((a.clone().with_max_len(9), (&b).with_max_len(4)));
+        all(&two, 16);
+        assert!(two.iter().all(|&run| run <= 4), "{two:?}");
+        let three = (a.with_max_len(2).with_max_len(8), &b, (&b).with_min_len(4));
+        assert_eq!(runs(three), [4; 4]);
+        assert!(runs((0..0).with_max_len(1)).is_empty());
+        let doubled = par_map(vec![1, 2, 3].with_max_len(1), |n| 2 * n);
+        assert_eq!(doubled, [2, 4, 6]);
+    });
+}
+
 #[test]
 fn items_that_are_owned_are_each_dropped_once() {
     struct Counts<'c>(&'c AtomicUsize, usize);
