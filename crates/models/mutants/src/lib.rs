@@ -270,6 +270,17 @@ macro_rules! exposed {
     };
 }
 
+/// A queue of which it is checked what was taken in the end.
+macro_rules! kept {
+    ($queue:path, $taken:expr) => {
+        |_, scenario, config| {
+            use $queue as Made;
+            let make = || Made::<u64, Simulated>::with_capacity(scenario.capacity).expect(POWER);
+            explore(config, &singles(scenario, make, $taken, Then::Goes))
+        }
+    };
+}
+
 /// A queue that has no capacity to begin with.
 macro_rules! plain {
     ($queue:path, $algorithm:expr) => {
@@ -379,6 +390,11 @@ impl Queue {
             Queue::IdempotentDeque => {
                 sized!(crate::idempotent::IdempotentDeque, Algorithm::IdempotentDeque)
             }
+            Queue::Multiplicity => {
+                kept!(crate::mult::Multiplicity, Taken::AtLeastOnce)
+            }
+            Queue::BwosLifo => kept!(crate::bwos::BwosLifo, Taken::Once),
+            Queue::BwosFifo => kept!(crate::bwos::BwosFifo, Taken::Once),
             Queue::Private => plain!(crate::private::PrivateDeque, Algorithm::Private),
             Queue::Mutex => plain!(crate::mutex::Mutex, Algorithm::Mutex),
             Queue::Salsa => |scene, scenario, config| {

@@ -55,6 +55,13 @@ impl Scene {
             Scene::Thieves => Scenario { script: Vec::new(), ..Scenario::drain(2, stores, 2, 1) },
             Scene::Brief | Scene::WeakBrief => Scenario::brief(stores, 1, 2),
             Scene::WeakRoomy => Scenario { capacity: 2, ..Scenario::brief(stores, 1, 2) },
+            Scene::WeakAnew => {
+                Scenario { script: vec![Step::Push; 4], ..Scenario::brief(stores, 1, 3) }
+            }
+            Scene::WeakBack => Scenario {
+                script: [[Step::Push; 2], [Step::Pop; 2], [Step::Push; 2]].concat(),
+                ..Scenario::brief(stores, 1, 2)
+            },
             Scene::Short => Scenario::brief(stores, 1, 1),
             Scene::Returns => Scenario {
                 script: vec![Step::Pop, Step::Push, Step::PopAll],
@@ -115,6 +122,9 @@ impl Scene {
         match self {
             Scene::Pass | Scene::Again => &[Coverage::Preemptions(4), Coverage::Executions(60_000)],
             Scene::Skips => &[Coverage::Preemptions(4)],
+            Scene::WeakAnew | Scene::WeakBack => {
+                &[Coverage::Preemptions(2), Coverage::Executions(40_000)]
+            }
             Scene::LateTask => &[Coverage::Preemptions(3)],
             // As far as the mistake that is found there, and a little further.
             Scene::Oversleeps => &[Coverage::Preemptions(3), Coverage::Executions(500_000)],
@@ -146,8 +156,8 @@ impl Scene {
     /// Whether it is played under the memory model of C11.
     fn is_weak(self) -> bool {
         use Scene::{
-            WeakBrief, WeakExposes, WeakFed, WeakForks, WeakPair, WeakRobbed, WeakRoomy, WeakThree,
-            WeakTwo,
+            WeakAnew, WeakBack, WeakBrief, WeakExposes, WeakFed, WeakForks, WeakPair, WeakRobbed,
+            WeakRoomy, WeakThree, WeakTwo,
         };
         matches!(
             self,
@@ -160,6 +170,8 @@ impl Scene {
                 | WeakFed
                 | WeakForks
                 | WeakExposes
+                | WeakAnew
+                | WeakBack
         )
     }
 
@@ -174,7 +186,9 @@ impl Scene {
 
     pub(crate) fn machine(self) -> Config {
         if self.is_weak() {
-            return Config { shorten: 0, ..Config::c11() };
+            let machine = Config { shorten: 0, ..Config::c11() };
+            let is_long = matches!(self, Scene::WeakAnew | Scene::WeakBack);
+            return if is_long { machine.within(2, 40_000) } else { machine };
         }
         // What is wanted is whether there is a counterexample, not the shortest.
         let egress_entries = self.egress_entries();

@@ -5,11 +5,13 @@
 //! the build fails: a mutant that changes nothing would prove nothing.
 
 mod biased;
+mod bwos;
 mod chase_lev;
 mod fifo;
 mod hazard;
 mod idempotent;
 mod injector;
+mod mult;
 mod others;
 mod policies;
 mod pools;
@@ -85,6 +87,9 @@ pub enum Queue {
     IdempotentLifo,
     IdempotentFifo,
     IdempotentDeque,
+    Multiplicity,
+    BwosLifo,
+    BwosFifo,
     Salsa,
     /// The same, whose thieves visit the owner's processor.
     DisplacedSalsa,
@@ -120,6 +125,8 @@ impl Queue {
             Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
                 "deque/src/papers/idempotent"
             }
+            Queue::Multiplicity => "deque/src/papers/mult.rs",
+            Queue::BwosLifo | Queue::BwosFifo => "deque/src/papers/bwos",
             Queue::Salsa | Queue::DisplacedSalsa | Queue::SalsaCas => "pool/src/salsa",
             Queue::ConcBag | Queue::EagerBag | Queue::WsMsq | Queue::WsLifo => "pool/src/baselines",
         }
@@ -246,6 +253,12 @@ pub enum Scene {
     WeakForks,
     /// Under C11: as `Exposes`.
     WeakExposes,
+    /// Under C11: the owner pushes four into a queue of one slot, and goes; a thief steals three
+    /// times.
+    WeakAnew,
+    /// Under C11: the owner pushes two into a queue of one slot, pops both and pushes two more, and
+    /// goes; a thief steals twice.
+    WeakBack,
 }
 
 /// What the checker says.
@@ -295,6 +308,8 @@ pub fn mutants() -> impl Iterator<Item = &'static Mutant> {
         the::MUTANTS,
         thep::MUTANTS,
         idempotent::MUTANTS,
+        mult::MUTANTS,
+        bwos::MUTANTS,
         split::MUTANTS,
         others::MUTANTS,
         injector::MUTANTS,
