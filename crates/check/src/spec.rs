@@ -31,6 +31,8 @@ pub enum Spec {
     PartlyPrivateLifo,
     /// The same, but all threads take the oldest task.
     PartlyPrivateFifo,
+    /// The same, but thieves take any task: what the owner keeps may be older.
+    PartlyPrivateBlocks,
     /// A bag that may give one task to several threads. It gives no task that was not put in, and
     /// tells the owner "empty" only if every task has been given to some thread.
     AtLeastOnce,
@@ -148,7 +150,8 @@ impl Spec {
 
     /// Whether a thief's answers "empty" and "abort" need no reason.
     pub(crate) fn private(self) -> bool {
-        matches!(self, Spec::PartlyPrivate | Spec::PartlyPrivateLifo | Spec::PartlyPrivateFifo)
+        use Spec::{PartlyPrivate, PartlyPrivateBlocks, PartlyPrivateFifo, PartlyPrivateLifo};
+        matches!(self, PartlyPrivate | PartlyPrivateLifo | PartlyPrivateFifo | PartlyPrivateBlocks)
     }
 
     /// The states that an operation with its outcome can lead to: none if it is not allowed here. A
@@ -224,8 +227,9 @@ impl Spec {
         let last = items.len();
         match self {
             Spec::AtLeastOnce | Spec::Pool => 0..last,
+            Spec::PartlyPrivateBlocks if steals => 0..last,
             Spec::PartlyPrivateLifo => last.saturating_sub(1)..last,
-            Spec::Fifo | Spec::PartlyPrivateFifo => 0..last.min(1),
+            Spec::Fifo | Spec::PartlyPrivateFifo | Spec::PartlyPrivateBlocks => 0..last.min(1),
             _ if steals => 0..last.min(1),
             _ => last.saturating_sub(1)..last,
         }

@@ -109,12 +109,22 @@ pub const QUEUES: &[Named] = &[
     named("idempotent-lifo", Algorithm::IdempotentLifo, PolicyKind::None),
     named("idempotent-fifo", Algorithm::IdempotentFifo, PolicyKind::None),
     named("idempotent-deque", Algorithm::IdempotentDeque, PolicyKind::None),
+    named("multiplicity", Algorithm::Multiplicity, PolicyKind::None),
+    named("bwos-lifo", Algorithm::BwosLifo, PolicyKind::None),
+    named("bwos-fifo", Algorithm::BwosFifo, PolicyKind::None),
     named("salsa", Algorithm::Salsa, PolicyKind::Asymmetric),
     named("salsa-cas", Algorithm::SalsaCas, PolicyKind::None),
     named("conc-bag", Algorithm::ConcBag, PolicyKind::None),
     named("ws-msq", Algorithm::WsMsq, PolicyKind::None),
     named("ws-lifo", Algorithm::WsLifo, PolicyKind::None),
 ];
+
+/// The queues that may give a task to several threads.
+pub(super) const REPEATING: [&str; 4] =
+    ["idempotent-lifo", "idempotent-fifo", "idempotent-deque", "multiplicity"];
+
+/// The queues that are made of blocks.
+pub(super) const BLOCKS: [&str; 2] = ["bwos-lifo", "bwos-fifo"];
 
 /// The paper's bound with the egress slot's entry: `ceil((S + slot) / (x + 1))`, at least 1.
 pub fn delta(store_buffer: u32, egress: bool, stores: u32) -> NonZeroU64 {

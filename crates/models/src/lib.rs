@@ -27,8 +27,8 @@ mod weak;
 use core::num::NonZeroU64;
 
 use poach_deque::{
-    Biased, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo, Injector, Mutex,
-    Owner, PrivateDeque, Split, The, Thep,
+    Biased, BwosFifo, BwosLifo, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo,
+    Injector, Multiplicity, Mutex, Owner, PrivateDeque, Split, The, Thep,
 };
 use poach_pool::baselines::ConcBag;
 use poach_pool::baselines::Retention;
@@ -72,6 +72,12 @@ pub enum Algorithm {
     IdempotentFifo,
     /// [`poach_deque::IdempotentDeque`].
     IdempotentDeque,
+    /// [`poach_deque::Multiplicity`].
+    Multiplicity,
+    /// [`poach_deque::BwosLifo`], with blocks of half of the scenario's capacity.
+    BwosLifo,
+    /// [`poach_deque::BwosFifo`], with blocks of half of the scenario's capacity.
+    BwosFifo,
     /// [`poach_deque::Mutex`].
     Mutex,
     /// [`poach_deque::Injector`].
@@ -149,9 +155,12 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
     match algorithm {
         // A thief of a biased deque says "retry" where the owner has closed, and "empty" while it
         // pops the last task.
-        Algorithm::Biased | Algorithm::Split | Algorithm::Private | Algorithm::Stack => {
-            Spec::PartlyPrivate
-        }
+        Algorithm::Biased
+        | Algorithm::Split
+        | Algorithm::Private
+        | Algorithm::Stack
+        | Algorithm::BwosLifo => Spec::PartlyPrivate,
+        Algorithm::BwosFifo => Spec::PartlyPrivateBlocks,
         // As of a biased deque.
         Algorithm::ClosedFifo => Spec::PartlyPrivateFifo,
         Algorithm::Fifo | Algorithm::Injector => Spec::Fifo,
@@ -160,9 +169,10 @@ pub fn spec(algorithm: Algorithm, policy: Policy) -> Spec {
         | Algorithm::ConcBag
         | Algorithm::WsMsq
         | Algorithm::WsLifo => Spec::Pool,
-        Algorithm::IdempotentLifo | Algorithm::IdempotentFifo | Algorithm::IdempotentDeque => {
-            Spec::AtLeastOnce
-        }
+        Algorithm::IdempotentLifo
+        | Algorithm::IdempotentFifo
+        | Algorithm::IdempotentDeque
+        | Algorithm::Multiplicity => Spec::AtLeastOnce,
         Algorithm::ChaseLev | Algorithm::The => match policy {
             Policy::Bounded { delta, .. } => Spec::DequeWithAbort { margin: delta.get() },
             _ => Spec::Deque,
@@ -265,6 +275,15 @@ fn plain(algorithm: Algorithm, scene: &Scene<'_>) -> Report {
         }),
         Algorithm::IdempotentDeque => scene.deque(often, Then::Stays, || {
             IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::Multiplicity => scene.deque(often, scene.then(), || {
+            Multiplicity::<u64, Simulated>::with_capacity(n).expect(POWER)
+        }),
+        Algorithm::BwosLifo => scene.deque(once, scene.then(), || {
+            BwosLifo::<u64, Simulated>::with_capacity(n.div_ceil(2)).expect(POWER)
+        }),
+        Algorithm::BwosFifo => scene.deque(once, scene.then(), || {
+            BwosFifo::<u64, Simulated>::with_capacity(n.div_ceil(2)).expect(POWER)
         }),
         Algorithm::Mutex => scene.deque(once, Then::Stays, Mutex::<u64, Simulated>::default),
         Algorithm::Injector => {

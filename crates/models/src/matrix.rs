@@ -2,8 +2,8 @@
 
 use core::num::NonZeroU64;
 
+use super::case::{BLOCKS, REPEATING, TWICE, case, find};
 pub use super::case::{Case, Named, PolicyKind, QUEUES, delta};
-use super::case::{TWICE, case, find};
 use super::{Scenario, Step};
 use poach_check::Kind;
 
@@ -126,7 +126,7 @@ pub fn cases(extent: Extent) -> Vec<Case> {
     for name in ["chase-lev", "asymmetric-cl", "the", "split", "private", "fifo", "mutex"] {
         cases.extend(rows(find(name), 0, None, sizes, None, quick));
     }
-    for name in ["idempotent-lifo", "idempotent-fifo", "idempotent-deque"] {
+    for name in REPEATING.into_iter().chain(BLOCKS) {
         cases.extend(rows(find(name), 0, None, sizes, None, quick));
     }
     let the_asymmetric = Named { name: "the", policy: PolicyKind::Asymmetric, ..find("the") };

@@ -5,7 +5,7 @@
 
 use super::Scenario;
 use super::Step::{Pop, PopAll, Push};
-use super::case::{Case, Named, PolicyKind, find};
+use super::case::{BLOCKS, Case, Named, PolicyKind, REPEATING, find};
 use super::matrix::Extent;
 use super::plays::Play;
 use super::weak::{row, rows};
@@ -30,8 +30,11 @@ pub fn scenes() -> Vec<Case> {
     ] {
         scenes.extend(left(find_c11(name)));
     }
-    for name in ["idempotent-lifo", "idempotent-fifo", "idempotent-deque", "private", "mutex"] {
+    for name in REPEATING.into_iter().chain(BLOCKS).chain(["private", "mutex"]) {
         scenes.extend(left(find(name)));
+    }
+    for name in BLOCKS.into_iter().chain(["multiplicity"]) {
+        scenes.extend(anew(find(name)));
     }
     scenes.push(row(find_c11("biased"), "two", Scenario::drain(1, 0, 2, 1), None));
     let queues = [("asymmetric-cl", 3), ("the", 3), ("fifo", 3), ("biased", 3), ("mutex", 3)];
@@ -76,6 +79,20 @@ fn left(queue: Named) -> [Case; 5] {
         scene("back", vec![Push, Pop, Push], 1, 1, 2),
         scene("shared", vec![Push, Push, Pop], 2, 2, 1),
         scene("handed on", vec![Push, Push, Push], 4, 2, 1),
+    ]
+}
+
+/// Owners whose blocks, or slots, are used again while thieves come to them.
+fn anew(queue: Named) -> [Case; 4] {
+    let scene = |name, script, capacity, thieves, steals| {
+        let scenario = Scenario { script, capacity, ..Scenario::drain(0, 0, thieves, steals) };
+        row(queue, name, scenario, None)
+    };
+    [
+        scene("entered anew", vec![Push; 4], 1, 1, 3),
+        scene("entered anew by two", vec![Push; 4], 1, 2, 2),
+        scene("goes back", vec![Push, Push, Pop, Pop, Push, Push], 1, 1, 2),
+        scene("blocks of two", vec![Push, Push, Push, Pop, Pop, Push], 4, 1, 2),
     ]
 }
 

@@ -9,7 +9,7 @@ use super::{Scenario, Step};
 use poach_check::Coverage;
 
 /// The deques, with the stores that their client makes between pops.
-const DEQUES: [(&str, u32); 13] = [
+const DEQUES: [(&str, u32); 16] = [
     ("chase-lev", 0),
     ("asymmetric-cl", 0),
     ("ff-cl", 1),
@@ -23,6 +23,9 @@ const DEQUES: [(&str, u32); 13] = [
     ("idempotent-lifo", 0),
     ("idempotent-fifo", 0),
     ("idempotent-deque", 0),
+    ("multiplicity", 0),
+    ("bwos-lifo", 0),
+    ("bwos-fifo", 0),
 ];
 
 pub(super) fn more(quick: bool) -> Vec<Case> {

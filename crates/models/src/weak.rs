@@ -2,7 +2,7 @@
 //! not TSO, with the policies that work there. Each thread keeps what it takes, and in the end each
 //! task must have been taken once.
 
-use super::case::{Case, Named, PolicyKind, TWICE, case, find};
+use super::case::{BLOCKS, Case, Named, PolicyKind, REPEATING, TWICE, case, find};
 use super::matrix::Extent;
 use super::plays::Play;
 use super::{Scenario, Step};
@@ -42,7 +42,7 @@ pub(super) fn rows(extent: Extent) -> Vec<Case> {
     for name in ["split", "private", "fifo", "mutex"] {
         rows.extend(scenes(find(name), 3, 2));
     }
-    for name in ["idempotent-lifo", "idempotent-fifo", "idempotent-deque"] {
+    for name in REPEATING.into_iter().chain(BLOCKS) {
         rows.extend(scenes(find(name), 3, 2));
     }
     rows.extend(scenes(

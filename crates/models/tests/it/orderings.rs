@@ -2,7 +2,14 @@
 
 #![forbid(unsafe_code)]
 
-use poach_check::{Config, Consistency, Demand, Kind, Orderings, Strategy, Verdict, Weakening};
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+use poach_check::{
+    Config, Consistency, Demand, Kind, Orderings, Simulated, Strategy, Threads, Verdict, Weakening,
+    explore,
+};
+use poach_deque::Multiplicity;
 use poach_models::matrix::{Case, Extent, cases};
 use poach_models::orderings::scenes;
 use poach_models::plays::Play;
@@ -58,8 +65,97 @@ fn a_ring_is_used_again_only_when_all_thieves_are_done() {
     assert_eq!(refuted("fifo", "reused", before, Demand::Acquire), Some(Kind::Freed));
 }
 
+/// BWoS's authors say that their checker found each ordering that is needed: here none is left that
+/// is not.
+#[test]
+fn each_ordering_of_the_block_based_queues_is_needed() {
+    let scenes: Vec<Case> = scenes()
+        .into_iter()
+        .filter(|case| {
+            let scene = (case.name, case.scene);
+            matches!(scene, ("bwos-lifo", "back" | "grown") | ("bwos-fifo", "left"))
+        })
+        .collect();
+    assert_eq!(scenes.len(), 3);
+    let played = |case: &Case, orderings| {
+        let strategy = Strategy::Exhaustive { preemptions: Some(2), reduce: true, prune: true };
+        case.run(&Config { strategy, orderings, max_executions: 10_000, ..case.config() })
+    };
+    let listed = scenes.iter().flat_map(|case| played(case, Orderings::Listed).demands);
+    let demands: BTreeSet<Weakening> =
+        listed.filter(|demand| demand.file.contains("papers/bwos")).collect();
+    assert_eq!(demands.len(), 10, "{demands:#?}");
+    for demand in demands {
+        let refuted = scenes.iter().any(|case| {
+            let report = played(case, Orderings::Without(demand.clone()));
+            matches!(report.verdict, Verdict::Violation(_))
+        });
+        assert!(refuted, "no scene needs {demand}");
+    }
+}
+
+/// A queue that is never empty: the second task is pushed before the first is taken, by the owner
+/// or by a thief that has seen both. Another thief steals meanwhile.
+fn never_empty(owner_takes: bool) -> impl Fn(&mut Threads) {
+    move |threads| {
+        let owner = Rc::new(Multiplicity::<u64, Simulated>::with_capacity(2).unwrap());
+        owner.push(1);
+        let [takes, looks] = [owner.thief(), owner.thief()];
+        let pushes = Rc::clone(&owner);
+        threads.spawn("owner", move || {
+            pushes.push(2);
+            if owner_takes {
+                assert!(pushes.pop().is_some());
+            }
+        });
+        threads.spawn("takes", move || {
+            if !owner_takes && takes.len() == 2 {
+                assert!(!takes.steal().is_empty());
+            }
+        });
+        threads.spawn("looks", move || assert!(!looks.steal().is_empty(), "it is never empty"));
+        threads.finally(move || drop(owner));
+    }
+}
+
+/// The orderings of `head` in the queue with multiplicity: without one of them a thief says that a
+/// queue is empty which never is. The scenes above need its other three.
+#[test]
+fn the_orderings_of_a_head_that_is_only_read_and_written_are_needed() {
+    let played = |owner_takes, orderings| {
+        explore(&Config { orderings, shorten: 0, ..Config::c11() }, &never_empty(owner_takes))
+    };
+    let demands = |owner_takes| {
+        let report = played(owner_takes, Orderings::Listed);
+        assert_eq!(report.verdict, Verdict::Clean);
+        let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+        let of_head = move |demand: &Weakening| {
+            let text = std::fs::read_to_string(root.join(&demand.file)).unwrap_or_default();
+            let line = text.lines().nth(demand.line as usize - 1).unwrap_or_default();
+            demand.file.ends_with("papers/mult.rs")
+                && (line.contains("self.head.load") || line.contains("shared.head.store"))
+        };
+        report.demands.into_iter().filter(of_head).collect::<Vec<_>>()
+    };
+    let mut seen = BTreeSet::new();
+    for owner_takes in [true, false] {
+        for demand in demands(owner_takes) {
+            let verdict = played(owner_takes, Orderings::Without(demand.clone())).verdict;
+            if matches!(verdict, Verdict::Violation(_)) {
+                seen.insert(demand);
+            }
+        }
+    }
+    assert_eq!(seen.len(), 3, "{seen:#?}");
+}
+
 #[test]
 fn every_play_has_a_scene() {
+    println!(
+        "ROWS {} {}",
+        cases(Extent::Usual).len(),
+        cases(Extent::Usual).iter().filter(|c| c.consistency == Consistency::C11).count()
+    );
     let plays = [
         Play::Tasks,
         Play::Halves,
