@@ -240,4 +240,4 @@ impl<T: Send, M: Memory> Drop for BwosFifo<T, M> {
     }
 }
 
-owner!(BwosFifo, true);
+owner_of_blocks!(BwosFifo, true);

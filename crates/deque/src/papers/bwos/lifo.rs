@@ -171,4 +171,4 @@ impl<T: Send, M: Memory> Drop for BwosLifo<T, M> {
     }
 }
 
-owner!(BwosLifo, false);
+owner_of_blocks!(BwosLifo, false);

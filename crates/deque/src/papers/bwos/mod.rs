@@ -82,7 +82,7 @@
 //! hold tasks, which are left to thieves.
 
 /// What the owners' handles of both forms have in common, beside their words in `blocks`.
-macro_rules! owner {
+macro_rules! owner_of_blocks {
     ($owner:ident, $fifo:literal) => {
         impl<T: Send> $owner<T> {
             /// An empty queue of blocks of 64.
