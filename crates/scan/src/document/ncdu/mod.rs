@@ -8,7 +8,7 @@
 //! | `ino`, `dev`, `hlnkc` | of a file with several names | the same file is counted once |
 //! | `notreg` | what is neither a file nor a directory | a link if `mode` says so |
 //! | `mtime`, `mode`, `uid`, `gid` | if they were kept | kept, if there is an `mtime` |
-//! | `read_error` | what could not be read | an error |
+//! | `read_error` | what could not be read, and each given path of an interrupted scan | an error |
 //! | `excluded` | never | the entry is left out |
 //!
 //! Of a symbolic link the type is always written, as `mode`. ncdu counts names of one file in the

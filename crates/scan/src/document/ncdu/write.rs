@@ -42,7 +42,9 @@ fn ncdu_to(scan: &Scan, mut out: &mut dyn Write) -> io::Result<()> {
             out.write_all(b"[")?;
             open += 1;
         }
-        item(&entry, out)?;
+        // What an interrupted scan has not read lies anywhere below.
+        let is_part = scan.interrupted && entry.depth == 0 && entry.node.kind() == Kind::Directory;
+        item(&entry, is_part || entry.error.is_some(), out)?;
     }
     for _ in 0..=open {
         out.write_all(b"]")?;
@@ -50,7 +52,7 @@ fn ncdu_to(scan: &Scan, mut out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"\n")
 }
 
-fn item(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
+fn item(entry: &Entry<'_>, unread: bool, out: &mut impl Write) -> io::Result<()> {
     out.write_all(b"{\"name\":\"")?;
     name(entry.node.name(), out)?;
     out.write_all(b"\"")?;
@@ -78,7 +80,7 @@ fn item(entry: &Entry<'_>, out: &mut impl Write) -> io::Result<()> {
     if let Some(mode) = mode_of(&entry.node) {
         write!(out, ",\"mode\":{mode}")?;
     }
-    if entry.error.is_some() {
+    if unread {
         out.write_all(b",\"read_error\":true")?;
     }
     out.write_all(b"}")

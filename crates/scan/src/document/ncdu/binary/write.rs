@@ -35,6 +35,8 @@ fn write_to(scan: &Scan, out: &mut dyn Write) -> io::Result<()> {
         [root] if root.kind() == Kind::Directory => vec![Level::of(root, 0)],
         _ => vec![Level::new(None, roots, 0)],
     };
+    // What an interrupted scan has not read lies anywhere below.
+    levels[0].part = scan.interrupted;
     let root = loop {
         let level = levels.last_mut().expect("the first is left by the break");
         let node = level.inside.get(level.next).copied();
@@ -79,6 +81,8 @@ struct Level<'s> {
     links: HashMap<(u64, u64), Several>,
     /// Whether something below could not be read.
     unread: bool,
+    /// Whether it is the whole of a scan that was interrupted.
+    part: bool,
 }
 
 /// A directory whose entries were written, and which is to be written itself.
@@ -91,6 +95,7 @@ struct Ended<'s> {
     shared: (u64, u64),
     items: u64,
     unread: bool,
+    part: bool,
 }
 
 #[derive(Clone, Copy)]
@@ -126,6 +131,7 @@ impl<'s> Level<'s> {
             items: 0,
             links: HashMap::new(),
             unread: false,
+            part: false,
         }
     }
 
@@ -136,8 +142,8 @@ impl<'s> Level<'s> {
         let (all_apparent, all_disk) = self.sums(|_| true);
         let all = (self.apparent.saturating_add(all_apparent), self.disk.saturating_add(all_disk));
         let shared = self.sums(|it| it.links > 1 && it.seen < it.links);
-        let Level { node, device, last, items, unread, links, .. } = self;
-        (Ended { node, device, last, all, shared, items, unread }, links)
+        let Level { node, device, last, items, unread, part, links, .. } = self;
+        (Ended { node, device, last, all, shared, items, unread, part }, links)
     }
 
     /// Adds the sums of a directory in it.
@@ -330,7 +336,7 @@ impl Blocks<'_> {
         if above != Some(level.device) {
             self.number(key::DEVICE, level.device);
         }
-        let own = level.node.as_ref().is_some_and(Node::is_unread);
+        let own = level.part || level.node.as_ref().is_some_and(Node::is_unread);
         if own || level.unread {
             cbor::head(Major::Positive, key::UNREAD, &mut self.raw);
             cbor::head(Major::Simple, if own { cbor::TRUE } else { cbor::FALSE }, &mut self.raw);
