@@ -1,10 +1,12 @@
 //! Documents that are read back, and the formats of files.
 
+use std::cell::Cell;
 use std::io::{BufRead, BufReader, Read};
+use std::rc::Rc;
 
 use flate2::bufread::MultiGzDecoder;
 
-use super::input::{ImportError, Zstd};
+use super::input::{ImportError, Limited, Metered, Zstd};
 use super::{ncdu, snapshot};
 use crate::Scan;
 
@@ -37,6 +39,8 @@ pub fn read_within(mut document: impl Read, memory: u64) -> Result<Scan, ImportE
 }
 
 fn read_from(document: &mut dyn Read, memory: u64) -> Result<Scan, ImportError> {
+    let length = Rc::new(Cell::new(0));
+    let document = Metered { reader: document, read: Rc::clone(&length) };
     let mut document = BufReader::with_capacity(1 << 16, document);
     let start = document.fill_buf()?;
     if start.starts_with(&[0x1f, 0x8b]) {
@@ -45,7 +49,8 @@ fn read_from(document: &mut dyn Read, memory: u64) -> Result<Scan, ImportError> 
     }
     // The magic number of a zstd frame (RFC 8878, 3.1.1).
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
-        let decoder = Zstd::new(document)?;
+        // Of gzip no byte stands for more than 1,032.
+        let decoder = Limited::new(Zstd::new(document)?, length);
         return read_plain(BufReader::with_capacity(1 << 16, decoder), memory);
     }
     read_plain(document, memory)
@@ -164,6 +169,51 @@ mod tests {
     fn the_name_of_a_given_path_has_no_limit() {
         let export = format!("[1,2,{{}},[{{\"name\":\"/{}\"}}]]", "r".repeat(70_000));
         assert_eq!(read(export.as_bytes()).expect("an export").totals.directories, 1);
+    }
+
+    /// White space, names and unknown members that do not end, in a few kilobytes.
+    #[test]
+    fn what_swells_is_refused_with_its_place() {
+        const AT_A_TIME: usize = 64 << 10;
+        // A frame whose window is 64 KiB (RFC 8878, 3.1.1), of blocks that repeat a byte.
+        let frame = |begins: &[u8], byte: u8, times: usize| {
+            let mut frame = vec![0x28, 0xb5, 0x2f, 0xfd, 0, 6 << 3];
+            let mut block = |kind: usize, length: usize, content: &[u8]| {
+                frame.extend(&(kind << 1 | length << 3).to_le_bytes()[..3]);
+                frame.extend(content);
+            };
+            block(0, begins.len(), begins);
+            (0..times).for_each(|_| block(1, AT_A_TIME, &[byte]));
+            // The last one, which is empty.
+            frame.extend([1, 0, 0]);
+            frame
+        };
+        let refused = |document: &[u8], what: &str| {
+            let error = read(document).expect_err("it swells").to_string();
+            assert!(error.contains(what) && error.contains("at byte "), "{error}");
+        };
+        let start = &b"[1,2,{},[{\"name\":\"r\"},{"[..];
+        let spaces = frame(b"[1,2,{}", b' ', 400);
+        assert!(spaces.len() < 2000);
+        refused(&spaces, "1,024 times");
+        refused(&frame(&[start, b"\"name\":\""].concat(), b'n', 40), "1048576 bytes");
+        refused(&frame(&[start, b"\"x\":"].concat(), b'[', 40), "1048576 bytes");
+        refused(&frame(&[start, b"\"x\":\""].concat(), b'x', 40), "1048576 bytes");
+        // What is long by itself is not compressed much.
+        let mut long = start[..start.len() - 2].to_vec();
+        for number in 0..4_000_000_u32 {
+            long.extend(format!(",{{\"name\":\"{number}\"}}").as_bytes());
+            if long.len() > 10 << 20 {
+                break;
+            }
+        }
+        long.extend(b"]]");
+        let packed = ruzstd::encoding::compress_to_vec(
+            &long[..],
+            ruzstd::encoding::CompressionLevel::Fastest,
+        );
+        assert!(long.len() > 8 << 20 && packed.len() < long.len() / 2);
+        assert!(read(&packed[..]).expect("an export").totals.files > 400_000);
     }
 
     #[test]

@@ -1,6 +1,8 @@
 //! What every reader of a document reads from, and what it says where it cannot.
 
+use std::cell::Cell;
 use std::io::{self, BufRead, Read};
+use std::rc::Rc;
 
 use ruzstd::decoding::{FrameDecoder, StreamingDecoder};
 
@@ -39,6 +41,52 @@ impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.reader.read(buffer)?;
         self.at += read as u64;
+        Ok(read)
+    }
+}
+
+/// Counts what is read where the reader itself cannot be asked.
+pub(super) struct Metered<R> {
+    pub(super) reader: R,
+    pub(super) read: Rc<Cell<u64>>,
+}
+
+impl<R: Read> Read for Metered<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.reader.read(buffer)?;
+        self.read.set(self.read.get() + read as u64);
+        Ok(read)
+    }
+}
+
+/// What was decompressed of a document. It may not be far longer than the document: a few bytes can
+/// stand for as many as somebody likes.
+pub(super) struct Limited<R> {
+    decoder: R,
+    /// How much of the document was read.
+    length: Rc<Cell<u64>>,
+    decompressed: u64,
+}
+
+impl<R> Limited<R> {
+    /// How often the document's length may come out, and how much may whatever its length.
+    const TIMES: u64 = 1024;
+    const FREE: u64 = 8 << 20;
+
+    pub(super) fn new(decoder: R, length: Rc<Cell<u64>>) -> Limited<R> {
+        Limited { decoder, length, decompressed: 0 }
+    }
+}
+
+impl<R: Read> Read for Limited<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.decoder.read(buffer)?;
+        self.decompressed += read as u64;
+        if self.decompressed > Self::FREE + Self::TIMES * self.length.get() {
+            let at = self.decompressed;
+            let what = "it decompresses to more than 1,024 times its length";
+            return Err(invalid(&format_args!("{what}, at byte {at} of what comes out")));
+        }
         Ok(read)
     }
 }

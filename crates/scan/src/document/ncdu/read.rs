@@ -13,6 +13,9 @@ use crate::document::input::{Counted, ImportError};
 use crate::sys::{Kind, Meta};
 use crate::tree::{Facts, Imported, Importer, Link};
 
+/// The most bytes that an object may have: a path that was given, and members that are not known.
+const LARGEST: u64 = 1 << 20;
+
 /// Bytes of a string, whether they are UTF-8 or not.
 #[derive(Debug, Default)]
 struct Bytes(Vec<u8>);
@@ -197,16 +200,20 @@ impl<R: Read> Reader<R> {
         taken.map_err(|what| self.damaged(what.to_owned()))
     }
 
-    /// Reads an object of at most `memory` bytes: each object may hold them all in a name.
+    /// Reads an object of at most `memory` bytes and [`LARGEST`]: it may hold them all in a name.
     fn object<T: for<'de> Deserialize<'de>>(&mut self, memory: u64) -> Result<T, ImportError> {
         if self.peek()? != Some(b'{') {
             return Err(self.unexpected("`{`"));
         }
-        let mut source = (&mut self.source).take(memory);
+        let mut source = (&mut self.source).take(memory.min(LARGEST));
         let mut json = serde_json::Deserializer::from_reader(&mut source);
         match T::deserialize(&mut json) {
             Ok(object) => Ok(object),
-            Err(error) if error.is_eof() && source.limit() == 0 => Err(ImportError::Memory(memory)),
+            Err(error) if error.is_eof() && source.limit() == 0 => Err(if memory <= LARGEST {
+                ImportError::Memory(memory)
+            } else {
+                self.damaged(format!("an entry has more than {LARGEST} bytes"))
+            }),
             Err(error) if error.is_io() => Err(std::io::Error::from(error).into()),
             Err(error) => {
                 // It counts lines from the object's first.
@@ -264,7 +271,11 @@ impl<R: Read> Reader<R> {
             Err(error) => error,
             Ok(None) => self.damaged(format!("it ends where {expected} is expected")),
             Ok(Some(byte)) => {
-                let found = byte.escape_ascii();
+                // A quote needs no escape here.
+                let found = match byte {
+                    b'"' | b'\'' => char::from(byte).to_string(),
+                    _ => byte.escape_ascii().to_string(),
+                };
                 self.damaged(format!("{expected} is expected where `{found}` stands"))
             }
         }
