@@ -1,5 +1,6 @@
 //! The flags that exclude and select entries.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::io::Read as _;
@@ -221,10 +222,11 @@ impl Choosing {
             listed.push(read(file).context("--exclude-from")?);
         }
         let listed = listed.iter().flat_map(|list| lines(list));
-        let exclude: Vec<&[u8]> = bytes(&self.exclude).chain(listed).collect();
-        let include: Vec<&[u8]> = bytes(&self.include).collect();
-        let patterns = |globs: &[&[u8]], regexes, name| {
-            let patterns = Patterns::of_bytes(globs, regexes).context(name)?;
+        let exclude: Vec<_> = bytes(&self.exclude).chain(listed).map(without_links).collect();
+        let include: Vec<_> = bytes(&self.include).map(without_links).collect();
+        let patterns = |globs: &[Cow<'_, [u8]>], regexes, name| {
+            let globs: Vec<&[u8]> = globs.iter().map(|glob| &**glob).collect();
+            let patterns = Patterns::of_bytes(&globs, regexes).context(name)?;
             if let Some(vain) = few(patterns.impossible()) {
                 complain("scan", &format!("{name}: no path below PATH can match {vain}"));
             }
@@ -278,16 +280,24 @@ impl Choosing {
         let regexes = |regexes: &[String]| {
             regexes.iter().map(|regex| regex.clone().into_bytes()).collect::<Vec<_>>()
         };
-        let exclude = bytes(&self.exclude[..of.exclude]).chain(listed).map(<[u8]>::to_vec);
+        let exclude = bytes(&self.exclude[..of.exclude]).chain(listed);
+        let exclude = exclude.map(without_links).map(Cow::into_owned);
         let exclude = exclude.chain(regexes(&self.exclude_regex[..of.exclude_regex])).collect();
-        let include = bytes(&self.include[..of.include]).map(<[u8]>::to_vec);
+        let include = bytes(&self.include[..of.include]).map(without_links).map(Cow::into_owned);
         let include = include.chain(regexes(&self.include_regex[..of.include_regex])).collect();
         let both: [(_, _, HashSet<Vec<u8>>); 2] =
             [("--exclude", &choice.exclude, exclude), ("--include", &choice.include, include)];
+        let is_regex = |text: &[u8]| {
+            let mut regexes = self.exclude_regex.iter().chain(&self.include_regex);
+            regexes.any(|regex| regex.as_bytes() == text)
+        };
         for (name, patterns, defaults) in both {
-            let is_typed = |text: &&[u8]| !defaults.contains(*text);
-            if let Some(vain) = few(patterns.unmatched().filter(is_typed)) {
-                complain("scan", &format!("{name}: nothing below PATH matches {vain}"));
+            let typed = patterns.unmatched().filter(|text| !defaults.contains(*text));
+            let (regexes, globs): (Vec<_>, Vec<_>) = typed.partition(|text| is_regex(text));
+            for (vain, kind) in [(globs, ""), (regexes, "-regex")] {
+                if let Some(vain) = few(vain.into_iter()) {
+                    complain("scan", &format!("{name}{kind}: nothing below PATH matches {vain}"));
+                }
             }
         }
     }
@@ -319,6 +329,26 @@ fn few<'a>(mut patterns: impl Iterator<Item = &'a [u8]>) -> Option<String> {
         0 => few,
         more => format!("{few}, and {more} more"),
     })
+}
+
+/// A glob of an absolute path, with the directories on its way as they are called without links:
+/// a shell's `$PWD` may lead through some. Another glob, or where nothing is there, as it is.
+fn without_links(glob: &[u8]) -> Cow<'_, [u8]> {
+    let is_plain = |text: &[u8]| !text.iter().any(|byte| b"*?[]{}\\".contains(byte));
+    let end = glob.iter().rposition(|&byte| byte != b'/').map_or(0, |last| last + 1);
+    let parts = || glob[..end].split(|&byte| byte == b'/');
+    let plain = parts().take_while(|part| is_plain(part)).count();
+    // The last may be a link itself, and is excluded as such.
+    let above = plain.min(parts().count().saturating_sub(1));
+    let length = parts().take(above).map(|part| part.len() + 1).sum::<usize>();
+    if cfg!(windows) || !glob.starts_with(b"/") || length < 2 {
+        return glob.into();
+    }
+    let resolved = Path::new(&os_string(&glob[..length])).canonicalize();
+    match resolved.map(|path| path.into_os_string().into_encoded_bytes()) {
+        Ok(path) if is_plain(&path) => [&path, &b"/"[..], &glob[length..]].concat().into(),
+        _ => glob.into(),
+    }
 }
 
 /// The bytes of arguments.

@@ -483,6 +483,45 @@ fn a_pattern_that_does_nothing_is_named_and_the_others_mean_what_they_say() {
 }
 
 #[test]
+#[cfg(unix)]
+fn an_absolute_pattern_may_lead_through_links_and_a_regular_expression_is_named() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let (real, link) = (tree.path().join("real"), tree.path().join("link"));
+    for name in ["kept/a", "left/b", "left/deep/c"] {
+        let path = real.join(name);
+        fs::create_dir_all(path.parent().expect("it has one")).expect("a directory");
+        fs::write(path, "x").expect("a file");
+    }
+    std::os::unix::fs::symlink(&real, &link).expect("a link");
+    std::os::unix::fs::symlink("left", real.join("alias")).expect("a link");
+    let pattern = |below: &str| format!("{}/{below}", link.display());
+    let run = |words: &[&str]| {
+        let mut command = Command::new(POACH);
+        // As a shell that went there through the link.
+        command.args(["scan", "--no-config", "--json", "--all"]).args(words).current_dir(&link);
+        command.output().expect("the program starts")
+    };
+    for (below, files) in
+        [("left", 1), ("left//", 1), ("left/deep", 2), ("*/b", 2), ("**/c", 2), ("alias", 3)]
+    {
+        let output = run(&["-X", &pattern(below)]);
+        assert_eq!(text(&output.stderr), "", "{below}");
+        let totals = &json(&output)["totals"];
+        assert_eq!(totals["files"], files, "{below}");
+        assert_eq!(totals["symlinks"], u64::from(below != "alias"), "{below}");
+    }
+    let said =
+        run(&["-X", &pattern("nowhere/x"), "--exclude-regex", "^q$", "--include-regex", "^left"]);
+    let said = text(&said.stderr);
+    assert!(
+        said.contains("--exclude: nothing below PATH matches '") && said.contains("nowhere/x'"),
+        "{said}"
+    );
+    assert!(said.contains("--exclude-regex: nothing below PATH matches '^q$'"), "{said}");
+    assert!(!said.contains("--include"), "{said}");
+}
+
+#[test]
 fn many_errors_are_grouped_and_a_document_has_them_all() {
     let tree = grown();
     let paths: Vec<_> =
