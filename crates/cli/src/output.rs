@@ -38,7 +38,7 @@ pub(crate) fn complain(verb: &str, text: &str) {
 
 /// A text as a terminal may show it: characters that move the cursor or turn writing around are
 /// escaped, except the end of a line.
-fn plain(text: &str) -> String {
+pub(crate) fn plain(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for character in text.chars() {
         match character {

@@ -90,8 +90,9 @@ pub(crate) struct Arguments {
     ///
     /// The blocks count for the first file: files of a directory come before deeper files, and are
     /// ordered by name. Needs a file system with FIEMAP, such as btrfs or xfs. After the walk it
-    /// opens each file, and flushes it to disk. Documents say that it was asked.
-    #[arg(long, conflicts_with_all = ["no_sizes", "memory", "interactive", "import", "diff", "Reports", "how"])]
+    /// opens each file, and flushes it to disk. Documents say that it was asked. With -i everything
+    /// is scanned again after a deletion.
+    #[arg(long, conflicts_with_all = ["no_sizes", "memory", "import", "diff", "Reports", "how"])]
     pub(super) shared: bool,
     /// Show files as well as directories.
     #[arg(long, short)]

@@ -143,7 +143,7 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
     let paths = document.is_none().then_some(paths);
     // A tab of the browser can be scrolled, so it may be longer than a printed report.
     let settings = arguments.reports.settings(measure, arguments.top.unwrap_or(Some(500)));
-    let (read_only, prints) = (arguments.read_only, arguments.print_chosen);
+    let Arguments { shared, read_only, print_chosen: prints, .. } = *arguments;
     let document = document.map(|path| (&**path, arguments.memory));
     let start = browse::Start {
         paths,
@@ -152,6 +152,7 @@ fn browse(arguments: &Arguments, run: &Run, paths: &[PathBuf], options: &Options
         order,
         look,
         settings,
+        shared,
         read_only,
         prints,
         document,

@@ -675,6 +675,47 @@ fn ctrl_c_leaves_no_line_of_progress() {
     assert_eq!(shown.lines().find(stale), None, "{shown}");
 }
 
+/// Deletions and refreshes move shared blocks to another file: everything is scanned again.
+#[test]
+fn blocks_that_files_share_count_once_in_the_browser_and_after_a_deletion_too() {
+    let place = tempfile::tempdir().expect("a directory for the test");
+    for kind in ["btrfs", "xfs"] {
+        let Some(mounted) = rig::Mounted::new(kind, place.path()) else { continue };
+        let root = mounted.0.join("tree");
+        fs::create_dir_all(root.join("d")).expect("a directory");
+        let content: Vec<u8> =
+            (0..8_u32 << 20).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        fs::write(root.join("a"), &content).expect("a file");
+        let copy = |from: &str, to: &str| {
+            let paths = [root.join(from), root.join(to)];
+            let copied = Command::new("cp").arg("--reflink=always").args(paths).status();
+            assert!(copied.is_ok_and(|it| it.success()));
+        };
+        copy("a", "d/b");
+        rustix::fs::sync();
+        let path = root.display().to_string();
+        let Some(mut session) = Session::begin((100, 24), &["--shared"], &path) else { return };
+        let row = |session: &Session, size: &str, name: &str| {
+            let contents = session.screen.screen().contents();
+            contents.lines().any(|line| line.contains(size) && line.trim_end().ends_with(name))
+        };
+        session.wait("8.00 MiB shared");
+        assert!(row(&session, "8.00 MiB", " a") && !row(&session, "8.00 MiB", " d/"));
+        // The other file has them once the first is gone.
+        session.press_for("d", "8.00 MiB of it stay");
+        session.press("y");
+        session.wait_until("d has them", |it| row(it, "8.00 MiB", " d/") && !row(it, "MiB", " a"));
+        // One that comes is found by a look at its directory alone.
+        copy("d/b", "d/c");
+        rustix::fs::sync();
+        session.press("r");
+        session.wait("8.00 MiB shared");
+        assert!(row(&session, "8.00 MiB", " d/"));
+        session.press("q");
+        assert_eq!(session.end().code, Some(0));
+    }
+}
+
 #[test]
 fn what_other_files_share_is_said_to_stay_before_a_file_is_deleted() {
     let place = tempfile::tempdir().expect("a directory for the test");

@@ -688,7 +688,7 @@ fn blocks_that_files_share_count_once_where_that_is_asked() {
     let said = poach(&["--shared"], &[memory.path()]);
     let said = text(&said.stdout);
     assert!(said.contains("of 1 file: the file system does not say what is shared"), "{said}");
-    for word in ["-i", "--no-sizes", "--memory=1G", "--report=types", "--import=x"] {
+    for word in ["--no-sizes", "--memory=1G", "--report=types", "--import=x"] {
         assert_eq!(poach(&["--shared", word], &[]).status.code(), Some(2), "{word}");
     }
     // What is read again would have the smaller sizes, and nothing says so.

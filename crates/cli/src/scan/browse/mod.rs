@@ -74,6 +74,8 @@ pub(super) struct Start<'a> {
     pub(super) look: Look,
     /// Of the reports.
     pub(super) settings: Settings,
+    /// Whether blocks that files share count once.
+    pub(super) shared: bool,
     /// Whether nothing may be deleted, moved or run.
     pub(super) read_only: bool,
     /// Whether what is chosen is printed at the end, so that standard output may be no terminal.
@@ -145,7 +147,8 @@ impl<'a> App<'a> {
                     [path] => Some(path.as_os_str().as_encoded_bytes()),
                     _ => None,
                 };
-                let walk = Walk::begin(What::All, paths.to_vec(), start.options.clone(), live)?;
+                let (options, shared) = (start.options.clone(), start.shared);
+                let walk = Walk::begin(What::All, paths.to_vec(), options, shared, live)?;
                 (Browser::of_growing(growing, only, measure, order), Some(walk))
             }
         };
@@ -293,16 +296,18 @@ impl<'a> App<'a> {
 
     /// Walks all of it again; what is known stays until the end.
     fn walk_all(&mut self) -> Result<()> {
-        let (paths, options) = (self.start.paths.unwrap_or_default(), self.start.options);
-        let walk = Walk::begin(What::All, paths.to_vec(), options.clone(), Live::default())?;
+        let Start { paths, options, shared, .. } = *self.start;
+        let paths = paths.unwrap_or_default().to_vec();
+        let walk = Walk::begin(What::All, paths, options.clone(), shared, Live::default())?;
         self.walk = Some(walk);
         Ok(())
     }
 
     /// Walks one directory again.
     fn walk_below(&mut self, names: Names) -> Result<()> {
-        // What is chosen by its path below a given one can be told from there only.
-        if names.len() < 2 || self.start.options.choice.is_some() {
+        // What is chosen by its path below a given one can be told from there only, and what files
+        // share from all of them.
+        if names.len() < 2 || self.start.options.choice.is_some() || self.start.shared {
             return self.walk_all();
         }
         let Some(root) = self.root(&names) else { return self.walk_all() };
@@ -310,7 +315,7 @@ impl<'a> App<'a> {
         path.extend(names[1..].iter().map(|name| os_str(name)));
         let options = self.start.options.clone();
         let what = What::Below(names);
-        self.walk = Some(Walk::begin(what, vec![path], options, Live::default())?);
+        self.walk = Some(Walk::begin(what, vec![path], options, false, Live::default())?);
         Ok(())
     }
 
@@ -330,8 +335,8 @@ impl<'a> App<'a> {
             _ => (outside::copy(&path), "copied"),
         };
         self.browser.message = match done {
-            Ok(()) => format!("{said}: {}", String::from_utf8_lossy(&path)),
-            Err(error) => format!("not {said}: {}: {error}", String::from_utf8_lossy(&path)),
+            Ok(()) => format!("{said}: {}", escape(&path)),
+            Err(error) => format!("not {said}: {}: {error}", escape(&path)),
         };
     }
 
@@ -420,6 +425,7 @@ impl<'a> App<'a> {
         let gone = gone.into_inner();
         let done = match act {
             Act::Delete => "deleted",
+            Act::Trash if gone == 0 => "moved to the trash",
             Act::Trash => "moved to the trash; u: undo",
         };
         let said = match outcome.error {
@@ -435,7 +441,8 @@ impl<'a> App<'a> {
         let forgot = forget(&mut self.browser, &outcome.went);
         self.browser.changed();
         match outcome.partly.into_iter().reduce(common) {
-            _ if forgot.is_err() => self.walk_all()?,
+            // Another file has now what was shared with one that is gone.
+            _ if forgot.is_err() || self.start.shared && gone > 0 => self.walk_all()?,
             Some(names) => self.walk_below(names)?,
             None => {}
         }

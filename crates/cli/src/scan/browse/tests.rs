@@ -489,7 +489,8 @@ fn what_grows_is_gone_through_and_keeps_its_place_when_it_has_grown() {
     assert!(browser.tab == 0 && browser.message.contains("has ended"), "{}", browser.message);
     let options = Options { keep_files: true, keep_facts: true, ..Options::default() };
     let what = What::All;
-    let walk = Walk::begin(what, vec![tree.path().to_owned()], options, live).expect("a thread");
+    let walk =
+        Walk::begin(what, vec![tree.path().to_owned()], options, false, live).expect("a thread");
     while !walk.is_done() {
         browser.progress = walk.progress();
         browser.grow();

@@ -265,11 +265,14 @@ fn belongs(directory: &OwnedFd, uid: u32, mode: Mode) -> io::Result<bool> {
 
 /// Opens a directory of the trash, and makes it if it is not there. A link is refused.
 fn make(within: &OwnedFd, name: &CStr) -> io::Result<OwnedFd> {
-    match rustix::fs::mkdirat(within, name, Mode::RWXU) {
-        Ok(()) | Err(Errno::EXIST) => {}
-        Err(error) => return Err(error.into()),
-    }
-    Ok(rustix::fs::openat(within, name, DIRECTORY, Mode::empty())?)
+    let made = match rustix::fs::mkdirat(within, name, Mode::RWXU) {
+        Ok(()) | Err(Errno::EXIST) => rustix::fs::openat(within, name, DIRECTORY, Mode::empty()),
+        Err(error) => Err(error),
+    };
+    made.map_err(|error| {
+        let error = io::Error::from(error);
+        io::Error::new(error.kind(), format!("the trash's {}: {error}", name.to_string_lossy()))
+    })
 }
 
 /// The top of the file system that a directory lies on.
@@ -458,6 +461,13 @@ mod tests {
         let own = tree.path().join(format!(".Trash-{uid}"));
         give(&own).expect("root");
         assert!(used(tree.path()).is_err());
+        // What another program has put in its place, by its name.
+        fs::remove_dir_all(&own).expect("ours");
+        std::os::unix::fs::symlink(tree.path(), &own).expect("a link");
+        let error = used(tree.path()).expect_err("a link").to_string();
+        assert!(error.starts_with(&format!("the trash's .Trash-{uid}: ")), "{error}");
+        fs::remove_file(&own).expect("ours");
+        fs::create_dir(&own).expect("a directory");
         // A part of ours, and a whole one in a home that is not ours.
         fs::remove_dir_all(&own).expect("ours");
         assert_eq!(used(tree.path()).expect("a trash"), "own");

@@ -3,14 +3,15 @@
 use std::path::MAIN_SEPARATOR_STR;
 
 use crossterm::style::Color;
-use poach_scan::Kind;
 use poach_scan::listing::Row;
-use poach_scan::report::{self, Look, Measure, Order, count, cut, escape};
+use poach_scan::report::{self, Look, Measure, Order, bytes, count, cut, escape};
 use poach_scan::survey::{Report, time};
+use poach_scan::{Kind, Shared};
 
 use super::act::Act;
 use super::canvas::{Area, Canvas, Span, Style};
 use super::state::{Browser, Mode};
+use crate::output::plain;
 
 const FAINT: Style = Style::PLAIN.faint();
 const STRONG: Style = Style::PLAIN.bold();
@@ -218,7 +219,7 @@ fn line(browser: &Browser, row: &Row, look: Look, whole: u64, width: u16) -> Vec
 
 fn foot(browser: &Browser, width: usize) -> String {
     if !browser.message.is_empty() {
-        return cut(&escape(browser.message.as_bytes()), width);
+        return cut(&plain(&browser.message).replace('\n', " "), width);
     }
     let text = match &browser.mode {
         Mode::Search => format!("/{}", escape(browser.search.as_bytes())),
@@ -274,8 +275,14 @@ fn foot(browser: &Browser, width: usize) -> String {
             } else {
                 format!("  {}", super::number(browser.scan.totals.errors, ["error", "errors"]))
             };
+            let shared =
+                browser.scan.shared.map_or_else(String::new, |Shared { bytes: once, .. }| {
+                    format!("  {} shared", bytes(once))
+                });
             let partial = if browser.scan.interrupted { "  stopped early" } else { "" };
-            format!("{place}  by {order}{back}{found}{chosen}{amiss}{partial}  ?: help  q: end")
+            format!(
+                "{place}  by {order}{back}{found}{chosen}{shared}{amiss}{partial}  ?: help  q: end"
+            )
         }
     };
     cut(&text, width)

@@ -30,7 +30,8 @@ pub(super) struct Walk {
 }
 
 impl Walk {
-    /// Begins a walk that tells a listener of what it finds.
+    /// Begins a walk that tells a listener of what it finds. `shared`: whether blocks that files
+    /// share count once in what it ends with.
     ///
     /// # Errors
     ///
@@ -39,11 +40,18 @@ impl Walk {
         what: What,
         paths: Vec<PathBuf>,
         options: Options,
+        shared: bool,
         live: Live,
     ) -> io::Result<Walk> {
         let control = Arc::new(Control::new());
         let own = Arc::clone(&control);
-        let walk = move || live.scan(&paths, &options, &own);
+        let walk = move || {
+            let mut scan = live.scan(&paths, &options, &own)?;
+            if shared && !scan.interrupted {
+                scan.count_shared_once(&own);
+            }
+            Ok(scan)
+        };
         let thread = thread::Builder::new().name("walk".to_owned()).spawn(walk)?;
         Ok(Walk { what, control, thread, began: Instant::now() })
     }
