@@ -238,6 +238,7 @@ impl<R, F, H> Inner<R, F, H> {
     }
 
     /// The calling thread runs the task.
+    #[inline(always)]
     fn runs(&mut self, pool: &Arc<PoolShared>) {
         if self.is_pending() && matches!(self.waiter, Waiter::Nobody) {
             self.awaitable = Some((pool.may_be_awaited(), Here::get()));
