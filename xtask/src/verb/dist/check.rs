@@ -20,7 +20,7 @@ use crate::workspace;
 
 /// Debian's releases, and what a user of them has installed who tries all of it.
 const SUITES: [&str; 2] = ["bookworm", "trixie"];
-const PACKAGES: &str = "cmake,fish,g++,man-db,pkg-config,python3-venv,zsh";
+const PACKAGES: &str = "cmake,fish,g++,make,man-db,pkg-config,python3-venv,zsh";
 
 /// What is run in a root where the packages are installed, and a part of what it prints.
 const PROGRAM: [(&str, &str); 7] = [
@@ -233,7 +233,7 @@ fn in_root(root: &Path, command: &[&str]) -> Step {
 
 /// A line of bash in a root.
 fn shell(root: &Path, as_nobody: bool, line: &str) -> Step {
-    within(root, as_nobody).args(["/bin/bash", "-c", line])
+    within(root, as_nobody).args(["/bin/bash", "-c", &format!("exec 2>&1; {line}")])
 }
 
 fn within(root: &Path, as_nobody: bool) -> Step {
