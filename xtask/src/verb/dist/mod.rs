@@ -24,8 +24,8 @@ pub(crate) struct Options {
     /// Only for these targets. What was built before for other targets stays.
     #[arg(long, value_delimiter = ',')]
     target: Vec<String>,
-    /// Only these of `program`, `c`, `wheels`. What was built before of the others stays.
-    #[arg(long, value_delimiter = ',')]
+    /// Only these. What was built before of the others stays.
+    #[arg(long, value_delimiter = ',', value_parser = ["program", "c", "wheels"])]
     only: Vec<String>,
     /// Where the releases will lie; by default the workspace's `repository`.
     #[arg(long)]
