@@ -41,9 +41,9 @@ pub trait Items: sealed::Sealed {
     #[doc(hidden)]
     fn into_piece(self) -> Self::Piece;
 
-    /// The same items, of which no run is shorter than `min`, unless all are fewer: so many go on
-    /// from one `identity` or `init`, on one worker. The loop is not split below that. Of several
-    /// such numbers the largest counts, as for the items of a pair.
+    /// The same items, of which no run is shorter than `min`, unless all are fewer. A
+    /// run goes on from one `identity` or `init`, on one worker. The loop is not split below that.
+    /// Of several such numbers the largest counts, as for the items of a pair.
     ///
     /// ```
     /// # mod poach { pub use {poach_parallel::*, poach_runtime::*}; }

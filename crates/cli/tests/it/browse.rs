@@ -705,7 +705,7 @@ fn blocks_that_files_share_count_once_in_the_browser_and_after_a_deletion_too() 
         session.press_for("d", "8.00 MiB of it stay");
         session.press("y");
         session.wait_until("d has them", |it| row(it, "8.00 MiB", " d/") && !row(it, "MiB", " a"));
-        // One that comes is found by a look at its directory alone.
+        // A file that comes is found by a look at its directory alone.
         copy("d/b", "d/c");
         rustix::fs::sync();
         session.press("r");

@@ -441,7 +441,7 @@ impl<'a> App<'a> {
         let forgot = forget(&mut self.browser, &outcome.went);
         self.browser.changed();
         match outcome.partly.into_iter().reduce(common) {
-            // Another file has now what was shared with one that is gone.
+            // Another file has now what was shared with a file that is gone.
             _ if forgot.is_err() || self.start.shared && gone > 0 => self.walk_all()?,
             Some(names) => self.walk_below(names)?,
             None => {}
