@@ -64,8 +64,6 @@ pub use profile::Profile;
 /// - Once [`asymmetric`](Memory::asymmetric) has returned `true`, `light` and `heavy` keep the
 ///   promise above for ever, for every two threads that use the memory. So does a
 ///   [`try_heavy`](Memory::try_heavy) that returns `true`.
-/// - A [`try_heavy_by_looking`](Memory::try_heavy_by_looking) that returns `true` keeps the promise
-///   of a `heavy` whether or not there ever was an asymmetric fence.
 /// - [`asymmetric_by_now`](Memory::asymmetric_by_now) returns `true` only if
 ///   [`asymmetric`](Memory::asymmetric) would.
 /// - The result of [`total_store_order`](Memory::total_store_order) never changes. It is `true`
@@ -139,20 +137,6 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// [`asymmetric_by_now`](Memory::asymmetric_by_now) is `false`, and this may still be `true`.
     fn heavy_may_succeed() -> bool {
         Self::asymmetric_by_now()
-    }
-
-    /// As [`try_heavy`](Memory::try_heavy), by other means, where the system refuses the fence:
-    /// returns `true` only if every other thread that uses the memory has executed a full fence
-    /// during the call. Slow, and `false` as a rule while another thread runs.
-    #[must_use = "if it is false there was no fence"]
-    fn try_heavy_by_looking() -> bool {
-        false
-    }
-
-    /// Returns `true` if [`try_heavy_by_looking`](Memory::try_heavy_by_looking) may ever return
-    /// `true`. The result never changes.
-    fn can_look() -> bool {
-        false
     }
 
     /// Returns `true` if [`try_heavy`](Memory::try_heavy) may ever return `false`. The result never

@@ -84,15 +84,6 @@ unsafe impl Memory for Machine {
         membarrier::try_barrier()
     }
 
-    fn try_heavy_by_looking() -> bool {
-        membarrier::others_are_blocked()
-    }
-
-    #[inline(always)]
-    fn can_look() -> bool {
-        cfg!(all(target_os = "linux", not(miri), not(feature = "portable")))
-    }
-
     #[inline]
     fn heavy_may_succeed() -> bool {
         membarrier::may_succeed()

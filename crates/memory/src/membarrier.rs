@@ -50,17 +50,6 @@
 //! [`switch_off`] makes the answer "switched off" without a filter. The kernel still grants the
 //! call then, so a thief can still synchronize with an owner before its safe point.
 //!
-//! # Where all others are blocked
-//!
-//! A thread that is blocked executed a full fence when it was descheduled, and executes another
-//! when it is scheduled again. Linux says of each thread whether it is blocked:
-//! `/proc/self/task/TID/syscall` (its manual page, `proc_pid_syscall`). The kernel says so only if
-//! it has found the thread on no processor, under the lock of the run queue that the thread left
-//! and will be put on again (`task_current_syscall`, `wait_task_inactive`). So
-//! [`others_are_blocked`] fences where a program would hang otherwise: an owner waits, by means of
-//! its own, for a task that it pushed before it knew that the barrier is lost. It takes some
-//! microseconds for each thread, and gives up at the first that runs.
-//!
 //! # No substitute for it
 //!
 //! Where `membarrier(2)` is refused, folly and others remove a page's write permission. The kernel
@@ -296,20 +285,6 @@ pub fn try_barrier() -> bool {
     true
 }
 
-/// Executes a full fence in this thread, and returns `true` if every other thread of this process
-/// was blocked at some time during the call, and so has executed one, too. `false` if one runs, if
-/// the system does not say, and if threads come or go meanwhile.
-///
-/// Where [`try_barrier`] succeeds, that is cheaper and never in vain.
-#[cold]
-#[must_use = "if it is false there was no barrier"]
-pub fn others_are_blocked() -> bool {
-    atomic::fence(Ordering::SeqCst);
-    let all = system::others_are_blocked().unwrap_or(false);
-    atomic::fence(Ordering::SeqCst);
-    all
-}
-
 thread_local! {
     /// `true` once a barrier of this thread was refused.
     static REFUSED_HERE: Cell<bool> = const { Cell::new(false) };
@@ -346,9 +321,7 @@ fn failed() -> ! {
 #[cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
 mod system {
     use core::sync::atomic::{AtomicBool, Ordering};
-    use std::fs::{self, File};
-    use std::io;
-    use std::os::unix::fs::{FileExt as _, MetadataExt as _};
+    use std::os::unix::fs::MetadataExt as _;
 
     use super::Unavailable;
     use rustix::thread::{
@@ -372,48 +345,10 @@ mod system {
         }
     }
 
-    /// A directory with one for each thread of the process.
-    const THREADS: &str = "/proc/self/task";
-
-    /// How many threads the process has. A directory has two links, and one for each subdirectory.
-    fn threads() -> io::Result<u64> {
-        Ok(fs::metadata(THREADS)?.nlink() - 2)
-    }
-
-    /// Whether this is the only thread of the process.
+    /// Whether this is the only thread of the process. A directory has two links, and one for each
+    /// subdirectory.
     fn is_alone() -> bool {
-        threads().is_ok_and(|threads| threads == 1)
-    }
-
-    /// Whether each other thread was found blocked.
-    ///
-    /// The directory may be listed without some threads while others end. So the threads are
-    /// counted after each that was listed was found blocked; and if all these are still there after
-    /// that, no other was there at the count. A thread that comes later was started by one of
-    /// these, after its fence.
-    pub(super) fn others_are_blocked() -> io::Result<bool> {
-        // In the call that is in progress, by its number and arguments; else "running".
-        let is_blocked = |thread: &File| {
-            let mut text = [0];
-            Ok::<_, io::Error>(thread.read_at(&mut text, 0)? == 1 && text != *b"r")
-        };
-        let me = rustix::thread::gettid().to_string();
-        let mut others = Vec::new();
-        for entry in fs::read_dir(THREADS)? {
-            let entry = entry?;
-            if entry.file_name() == *me {
-                continue;
-            }
-            let thread = File::open(entry.path().join("syscall"))?;
-            if !is_blocked(&thread)? {
-                return Ok(false);
-            }
-            others.push(thread);
-        }
-        let all = threads()? == others.len() as u64 + 1;
-        // It fails for a thread that has ended.
-        others.iter().try_for_each(|thread| is_blocked(thread).map(drop))?;
-        Ok(all)
+        std::fs::metadata("/proc/self/task").is_ok_and(|threads| threads.nlink() == 3)
     }
 
     pub(super) fn answers_at_once() -> bool {
@@ -463,11 +398,6 @@ mod system {
         unsafe { FlushProcessWriteBuffers() };
         true
     }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the other systems' answer can be an error")]
-    pub(super) fn others_are_blocked() -> std::io::Result<bool> {
-        Ok(false)
-    }
 }
 
 #[cfg(any(not(any(target_os = "linux", windows)), miri, feature = "portable"))]
@@ -488,11 +418,6 @@ mod system {
 
     pub(super) fn barrier() -> bool {
         unreachable!("a barrier is only asked for where one is registered")
-    }
-
-    #[expect(clippy::unnecessary_wraps, reason = "the other systems' answer can be an error")]
-    pub(super) fn others_are_blocked() -> std::io::Result<bool> {
-        Ok(false)
     }
 }
 

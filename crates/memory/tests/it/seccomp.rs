@@ -2,7 +2,6 @@
 // Miri and the feature `portable` have no such barrier.
 #![cfg(all(target_os = "linux", not(miri), not(feature = "portable")))]
 
-use std::sync::mpsc;
 use std::thread;
 
 use poach_memory::membarrier::{self, Unavailable};
@@ -137,34 +136,6 @@ fn a_barrier_that_is_switched_off_may_succeed_until_a_filter_comes() {
     filter(Answer::Refused);
     assert!(membarrier::may_succeed() && !membarrier::try_barrier());
     assert!(!membarrier::may_succeed());
-}
-
-/// A thread that runs is not said to be blocked, also where it has no processor just now.
-#[test]
-fn others_are_blocked_if_none_of_them_runs() {
-    if case().is_none() {
-        let output = run_alone("others_are_blocked_if_none_of_them_runs", "alone");
-        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
-        return;
-    }
-    let (tell, told) = mpsc::channel();
-    let (stop, stopped) = mpsc::channel::<()>();
-    let thread = thread::spawn(move || {
-        tell.send(()).unwrap();
-        while stopped.try_recv().is_err_and(|error| error == mpsc::TryRecvError::Empty) {}
-        tell.send(()).unwrap();
-        // Until the sender is dropped.
-        _ = stopped.recv();
-    });
-    told.recv().unwrap();
-    assert!((0..100).all(|_| !membarrier::others_are_blocked()));
-    stop.send(()).unwrap();
-    told.recv().unwrap();
-    while !membarrier::others_are_blocked() {
-        thread::yield_now();
-    }
-    drop(stop);
-    thread.join().unwrap();
 }
 
 /// A forked child keeps its parent's answer.

@@ -529,7 +529,7 @@ impl<'h> ThreadPoolBuilder<'h> {
     ///
     /// Without this, a filter that returns an error does little harm. If it is on all threads, the
     /// tasks that a worker had pushed before it learnt of it wait until the worker comes back to
-    /// its deque, or, on Linux, all other threads of the process are blocked.
+    /// its deque.
     ///
     /// ```
     /// # use poach_runtime as poach;

@@ -77,34 +77,19 @@ fn lost(test: &str, threads: usize, body: fn()) {
 /// program switches the barrier off, and the worker waits in what `push` returned. It does not come
 /// to its deque meanwhile.
 fn switched_off<W: FnOnce()>(test: &str, push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send) {
-    taken_away(test, [poach_memory::membarrier::switch_off, || ()], push);
-}
-
-/// The same where a filter comes in both workers.
-#[cfg(not(miri))]
-fn filtered<W: FnOnce()>(test: &str, push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send) {
-    taken_away(test, [|| filtered::filter(filtered::Answer::Refused); 2], push);
-}
-
-fn taken_away<W: FnOnce()>(
-    test: &str,
-    [by_this, by_the_other]: [fn(); 2],
-    push: impl FnOnce(&(dyn Fn() + Sync)) -> W + Send,
-) {
     alone(test, || {
         let pool = ThreadPool::builder().num_threads(2).build().unwrap();
         let (made, free) = (Barrier::new(2), Barrier::new(2));
         let pushes = || {
-            let take_away = || {
+            let switch_off = || {
                 made.wait();
-                by_this();
+                poach_memory::membarrier::switch_off();
                 free.wait();
             };
-            push(&take_away)();
+            push(&switch_off)();
         };
         let at_something_else = || {
             made.wait();
-            by_the_other();
             free.wait();
         };
         pool.install(|| join(pushes, at_something_else));
@@ -127,35 +112,16 @@ fn others_run_what_a_worker_spawned_before_the_barrier_was_switched_off() {
 fn others_run_what_a_worker_forked_before_the_barrier_was_switched_off() {
     switched_off(
         "others_run_what_a_worker_forked_before_the_barrier_was_switched_off",
-        halves_that_meet,
+        |switch_off| {
+            let last = Barrier::new(2);
+            let first = || {
+                switch_off();
+                last.wait();
+            };
+            join(first, || last.wait());
+            || ()
+        },
     );
-}
-
-/// The first half waits for the second, after `take_away`.
-fn halves_that_meet(take_away: &(dyn Fn() + Sync)) -> fn() {
-    let last = Barrier::new(2);
-    let first = || {
-        take_away();
-        last.wait();
-    };
-    join(first, || last.wait());
-    || ()
-}
-
-#[test]
-#[cfg(not(miri))]
-fn others_run_what_a_worker_spawned_before_a_filter_came() {
-    filtered("others_run_what_a_worker_spawned_before_a_filter_came", |take_away| {
-        let all_run = spawn_some();
-        take_away();
-        all_run
-    });
-}
-
-#[test]
-#[cfg(not(miri))]
-fn others_run_what_a_worker_forked_before_a_filter_came() {
-    filtered("others_run_what_a_worker_forked_before_a_filter_came", halves_that_meet);
 }
 
 /// Spawns some tasks, and returns what waits until all of them have run, on other threads than

@@ -99,7 +99,7 @@
 //! owner, in an answer (`attend`, `share`) or at its beginning    thief
 //!   F1  know that there is no barrier for good                     X1  fenced = 1? E4 is a full fence
 //!   F2  set the request to `ALWAYS`, which stops every pop         X2  else: is or was there a barrier? E4 is a heavy fence
-//!   F3  fenced = 1, for ever                                       X3  else E4 is a heavy fence by looking, where there is one
+//!   F3  fenced = 1, for ever                                       X3  else nothing is exposed
 //! owner's pop from then on
 //!   O1, full fence, settle, O4
 //! ```
@@ -115,11 +115,8 @@
 //! E3. It ends the exposure with no task, as if E5 had found none. That, or the owner that settles,
 //! undoes E1; E3 is one request too many. From then on F1 holds. A request of a thief that knows
 //! this brings the owner to F2 at its next push or pop. The exchange that takes the request down
-//! acquires it, and then the owner looks at F1 again. Until then such a thief exposes the owner only
-//! if it finds all other threads blocked: each of them has fenced (X3). The owner then waits by
-//! means of its own, perhaps for what it has pushed. A thief that the filter does not concern
-//! exposes it in any case (X2). A look for private tasks before a sleep does not count what X3 alone
-//! could expose, since a thief must not stay awake for it; the thief looks again after its nap.
+//! acquires it, and then the owner looks at F1 again. Until then such a thief does not expose the
+//! owner; a thief that the filter does not concern does (X2).
 //!
 //! *A program that switches the barrier off* establishes F1 while the system still grants the
 //! barrier. So a thief exposes an owner that has not come to F2 by a heavy fence (X2), for which it
@@ -191,8 +188,7 @@ pub(super) trait SplitRequest {
 pub enum Exposure {
     /// It was not begun: there was nothing to expose, or another thief is at it.
     Refused,
-    /// It cost a process-wide barrier, and the owner came back meanwhile; or the system refused the
-    /// barrier, and some other thread runs.
+    /// It cost a process-wide barrier, and the owner came back meanwhile.
     Vain,
     /// It cost a process-wide barrier, and there is something to [steal](super::Stack::steal) now.
     Done,
@@ -202,8 +198,6 @@ pub enum Exposure {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Fence {
     Heavy,
-    /// [`Memory::try_heavy_by_looking`].
-    ByLooking,
     Full,
 }
 
@@ -243,10 +237,7 @@ impl<M: Memory> Sharing<M> {
         if M::owners_fence() && self.fenced.load(Ordering::Acquire) != 0 {
             return Some(Fence::Full);
         }
-        if M::heavy_may_succeed() {
-            return Some(Fence::Heavy);
-        }
-        (M::can_look() && M::owners_fence()).then_some(Fence::ByLooking)
+        M::heavy_may_succeed().then_some(Fence::Heavy)
     }
 
     /// The owner takes the request down, and answers a thief that asks, if `should_share` says so.
@@ -377,7 +368,7 @@ impl<M: Memory> Sharing<M> {
     pub(super) fn has_private_tasks(&self, private: impl Fn(u32) -> u32) -> bool {
         // Relaxed: the fence that the caller has passed orders it. A thief that has taken the flag
         // down has looked, or does so before it sleeps.
-        self.exposes().is_some_and(|fence| fence != Fence::ByLooking)
+        self.exposes().is_some()
             && self.exposing.load(Ordering::Relaxed) == 0
             && private(self.bounds.tail()) != 0
     }
@@ -409,7 +400,6 @@ impl<M: Memory> Sharing<M> {
             // E4: pairs with U2 and O2.
             let fenced = match fence {
                 Fence::Heavy => M::try_heavy(),
-                Fence::ByLooking => M::try_heavy_by_looking(),
                 Fence::Full => {
                     M::full();
                     true

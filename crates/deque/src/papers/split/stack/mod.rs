@@ -439,8 +439,7 @@ impl<M: Memory, C: Context> Stack<M, C> {
     /// interrupts every running thread of the process. [`Exposure::Refused`] at once if no private
     /// task is seen, if another thief is at it, or if the system has no process-wide barrier and
     /// the owner does not know it yet. In the last case a private task waits until its owner comes
-    /// back, or all other threads are blocked. An owner that knows it fences, and its tasks are
-    /// exposed without a barrier.
+    /// back. An owner that knows it fences, and its tasks are exposed without a barrier.
     ///
     /// Any thread. Never waits for the owner, nor makes it wait.
     #[cold]
