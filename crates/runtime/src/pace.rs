@@ -140,6 +140,5 @@ pub(crate) const UNKNOWN_HALF_STACK: usize = 512 << 10;
 /// One in this number of deep yields runs something.
 pub(crate) const DEEP_YIELDS: u32 = 1000;
 
-/// How long the thread that a patient wait waits for has a processor, or is blocked, without waking
-/// the waiting one, before that takes any task.
+/// How long a patient wait sleeps without being woken before it takes any task.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1);

@@ -27,7 +27,6 @@ impl NewWorker {
     pub(crate) fn local(self) -> WorkerThread {
         let local = WorkerThread::new(self.shared, self.index, self.spawns);
         local.nesting_depth.stack.set(CallStack::here(self.stack));
-        local.watch.is_mine();
         local
     }
 }

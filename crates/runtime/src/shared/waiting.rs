@@ -11,7 +11,7 @@
 //! | [`Waiting::Leapfrog`] | forks of the thief |
 //! | [`Waiting::Transitive`] | and of the workers that the thief waits for, along the chain |
 //! | [`Waiting::Random`] | and then everything that an idle worker takes |
-//! | [`Waiting::Patient`] | the same, but not before it has slept for a millisecond, and longer while the thief has no processor |
+//! | [`Waiting::Patient`] | the same, but not before it has slept for a millisecond |
 //!
 //! In all of them a worker takes what no other can: calls to an interrupt, and its mail
 //! (broadcasts). The first three are the *restricted* waits. A random or a patient wait that would
@@ -180,10 +180,9 @@ pub enum Waiting {
     /// Lace, section 4.3.
     #[default]
     Random,
-    /// As `Transitive` until that has found nothing for a millisecond; then as `Random`. Each wait
-    /// begins with the first part. It ends after a sleep of a millisecond in which nothing wakes
-    /// the worker. On Linux it lasts longer while the thread that runs the half is ready to run
-    /// and the system gives it no processor: until that thread has had half of a millisecond.
+    /// As `Transitive` until that has found nothing for a millisecond; then as `Random`. The first
+    /// part ends after one sleep of a millisecond in which nothing wakes the worker, and each wait
+    /// begins with it.
     ///
     /// For programs in which a task takes a lock and joins under it. With `Random` a worker that
     /// runs a part of such a join may begin, in a wait of its own, a task that waits for the lock.

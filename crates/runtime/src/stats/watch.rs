@@ -2,8 +2,6 @@
 //!
 //! The runtime reports each event here once for both.
 
-use std::time::Duration;
-
 use poach_deque::split::Exposure;
 use poach_memory::{Machine, Memory, Ordering, Word};
 
@@ -15,29 +13,13 @@ use crate::system::processor;
 pub(crate) struct Watch {
     pub(crate) counters: Counters,
     pub(crate) track: Track,
-    /// The system's number of the worker's thread; 0 of a guest's.
-    thread: <Machine as Memory>::Word,
     /// The number of the processor on which the worker was last seen, plus one; or zero.
     processor: <Machine as Memory>::Word,
 }
 
 impl Watch {
     pub(crate) fn new() -> Watch {
-        let (thread, processor) = (Word::new(0), Word::new(0));
-        Watch { counters: Counters::new(), track: Track::new(), thread, processor }
-    }
-
-    /// The worker's thread is the calling one, as long as it lives.
-    pub(crate) fn is_mine(&self) {
-        // Relaxed: a hint.
-        self.thread.store(processor::thread_number() as u64, Ordering::Relaxed);
-    }
-
-    /// [`time_of_ready`](processor::time_of_ready) of the worker's thread.
-    pub(crate) fn time_if_ready(&self) -> Option<Duration> {
-        // Relaxed: as above.
-        let thread = self.thread.load(Ordering::Relaxed);
-        if thread == 0 { None } else { processor::time_of_ready(thread as i32) }
+        Watch { counters: Counters::new(), track: Track::new(), processor: Word::new(0) }
     }
 
     /// Records the processor on which the worker runs.

@@ -1,8 +1,4 @@
-//! The processor of a thread, moving a thread away from one, and the processor time of a thread.
-
-#[cfg(target_os = "linux")]
-use std::fs;
-use std::time::Duration;
+//! The processor of a thread, and moving a thread away from one.
 
 #[cfg(target_os = "linux")]
 use rustix::thread::{sched_getaffinity, sched_setaffinity};
@@ -21,40 +17,6 @@ pub(crate) fn here() -> Option<usize> {
 
 #[cfg(not(all(target_os = "linux", not(miri))))]
 pub(crate) fn here() -> Option<usize> {
-    None
-}
-
-/// The system's number of the calling thread; 0 where it has none.
-pub(crate) fn thread_number() -> i32 {
-    #[cfg(target_os = "linux")]
-    return rustix::thread::gettid().as_raw_nonzero().get();
-    #[cfg(not(target_os = "linux"))]
-    return 0;
-}
-
-/// How much processor time the thread of this number, one of this process, has had, if it runs or
-/// is ready to run. `None` if it is blocked, or the system does not say.
-///
-/// Some microseconds.
-#[cfg(all(target_os = "linux", not(miri)))]
-pub(crate) fn time_of_ready(thread: i32) -> Option<Duration> {
-    let stat = fs::read(format!("/proc/self/task/{thread}/stat")).ok()?;
-    // Behind the thread's name in brackets, which may hold anything.
-    let name_ends = stat.iter().rposition(|&byte| byte == b')')?;
-    if stat.get(name_ends + 2) != Some(&b'R') {
-        return None;
-    }
-    // The processor time of a thread, as the C library makes it in `pthread_getcpuclockid`.
-    let clock = !thread << 3 | 6;
-    let mut time = libc::timespec { tv_sec: 0, tv_nsec: 0 };
-    // SAFETY: the system writes to `time`, or fails.
-    let answer = unsafe { libc::clock_gettime(clock, &raw mut time) };
-    let nanoseconds = u32::try_from(time.tv_nsec).ok()?;
-    (answer == 0).then(|| Duration::new(time.tv_sec.unsigned_abs(), nanoseconds))
-}
-
-#[cfg(not(all(target_os = "linux", not(miri))))]
-pub(crate) fn time_of_ready(_thread: i32) -> Option<Duration> {
     None
 }
 
@@ -141,27 +103,6 @@ mod tests {
     use rustix::thread::CpuSet;
 
     use super::*;
-
-    #[test]
-    fn a_ready_thread_has_had_time_and_a_blocked_one_is_not_ready() {
-        let me = thread_number();
-        let before = time_of_ready(me).unwrap();
-        let after = std::iter::repeat_with(|| time_of_ready(me).unwrap());
-        assert!(after.take(100_000).any(|now| now > before), "it runs");
-        let (number, told) = std::sync::mpsc::channel();
-        let (ends, end) = std::sync::mpsc::channel::<()>();
-        let blocked = std::thread::spawn(move || {
-            number.send(thread_number()).unwrap();
-            _ = end.recv();
-        });
-        let number = told.recv().unwrap();
-        while time_of_ready(number).is_some() {
-            std::thread::yield_now();
-        }
-        drop(ends);
-        blocked.join().unwrap();
-        assert_eq!(time_of_ready(0), None);
-    }
 
     #[test]
     fn one_that_makes_way_is_elsewhere_and_comes_back_to_all_its_processors() {

@@ -305,14 +305,7 @@ impl WorkerThread {
         if may_take_any && !self.nesting_depth.is_exceeded(policy.nesting) {
             let may_no_more = || done() || self.shared.has_awaitable();
             if policy.waiting == Waiting::Patient {
-                let mut had = None;
-                loop {
-                    let search = Restricted::wait_for(PATIENCE / 2);
-                    self.work_until(&may_no_more, thief, &token, search);
-                    if may_no_more() || !self.is_starved(thief(), &mut had) {
-                        break;
-                    }
-                }
+                self.work_until(&may_no_more, thief, &token, Restricted::wait_for(PATIENCE));
                 if done() {
                     return;
                 }

@@ -6,7 +6,6 @@ use std::ptr;
 use std::time::Duration;
 
 use super::{Work, WorkerThread, execute};
-use crate::pace::PATIENCE;
 use crate::shared::PoolShared;
 use crate::shared::waiting::{CallStack, Waiting};
 use crate::stats::track::Activity;
@@ -163,26 +162,6 @@ impl WorkerThread {
                     self.run(work, self.token());
                 }
                 None => patience.doubles(),
-            }
-        }
-    }
-
-    /// Whether a patient wait goes on though it has slept. The worker at the end of the chain of
-    /// thieves runs what the others wait for. The wait goes on if that worker is ready to run, and
-    /// has not had half of a [`PATIENCE`] on a processor since the first such sleep. `had` is that
-    /// worker, and its processor time by then.
-    pub(super) fn is_starved(
-        &self,
-        thief: Option<usize>,
-        had: &mut Option<(usize, Duration)>,
-    ) -> bool {
-        let Some(runs) = chain(self, thief).last() else { return false };
-        let Some(now) = self.shared.workers[runs].watch.time_if_ready() else { return false };
-        match *had {
-            Some((worker, before)) if worker == runs => now.saturating_sub(before) < PATIENCE / 2,
-            _ => {
-                *had = Some((runs, now));
-                true
             }
         }
     }

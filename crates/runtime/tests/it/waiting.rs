@@ -60,69 +60,6 @@ fn a_patient_wait_takes_any_task_in_the_end_and_not_at_once() {
     }
 }
 
-/// The half that a worker waits for is ready to run, on a processor that others use. It needs a
-/// small part of the time for which a patient wait waits.
-// Miri's threads run on no processor.
-#[cfg(all(target_os = "linux", not(miri)))]
-#[test]
-fn a_patient_wait_takes_nothing_while_the_thief_has_no_processor() {
-    use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
-
-    let all = sched_getaffinity(None).unwrap();
-    let Some(busy) = (0..CpuSet::MAX_CPU).find(|&id| all.is_set(id) && all.count() > 1) else {
-        return;
-    };
-    let bind = || {
-        let mut one = CpuSet::new();
-        one.set(busy);
-        sched_setaffinity(None, &one).unwrap();
-    };
-    let round = || {
-        let [begun, ended] = [const { AtomicBool::new(false) }; 2];
-        let (others, other) = (AtomicUsize::new(0), &*Box::leak(Box::default()));
-        thread::scope(|threads| {
-            for _ in 0..4 {
-                threads.spawn(|| {
-                    bind();
-                    others.fetch_add(1, Ordering::SeqCst);
-                    while !ended.load(Ordering::SeqCst) {
-                        std::hint::spin_loop();
-                    }
-                });
-            }
-            let first = || {
-                until(&begun);
-                spawn(|| raise(other));
-            };
-            let second = || {
-                bind();
-                rustix::process::setpriority_process(None, 19).unwrap();
-                while others.load(Ordering::SeqCst) < 4 {
-                    thread::yield_now();
-                }
-                raise(&begun);
-                let started = Instant::now();
-                thread::yield_now();
-                let answer = (other.load(Ordering::SeqCst), started.elapsed());
-                raise(&ended);
-                answer
-            };
-            pool(2, Waiting::Patient).install(|| join(first, second)).1
-        })
-    };
-    let mut starved = 0;
-    for _ in 0..200 {
-        let (other, took) = round();
-        if took > Duration::from_millis(5) {
-            assert!(!other, "the waiting worker has begun another task: {took:?}");
-            starved += 1;
-        }
-        if starved == 5 {
-            return;
-        }
-    }
-}
-
 /// The number of nodes of a binomial tree, the shape of UTS T3L: 2 children with a probability of
 /// just below a half, so subtrees are small but for some that are very deep.
 fn binomial(mut worker: Worker<'_>, node: u64) -> u64 {
