@@ -14,9 +14,11 @@ macro_rules! pages {
 }
 
 pages! {
+    browser in "../pages/browser.md"
     channels in "../pages/from-channels.md"
     crossbeam in "../pages/from-crossbeam.md"
     disks in "../pages/from-dust.md"
+    duplicates in "../pages/duplicates.md"
     first_change in "../pages/first-change.md"
     fork_join in "../pages/fork-join.md"
     introduction in "../pages/introduction.md"
