@@ -34,4 +34,5 @@ pages! {
     tokio in "../pages/from-tokio.md"
     when_to_fork in "../pages/when-to-fork.md"
     words in "../pages/words.md"
+    without_membarrier in "../pages/without-membarrier.md"
 }
