@@ -169,7 +169,7 @@ where
         let (now, rest) = piece.cut(grain);
         result = (it.step)(result, now);
         piece = rest;
-        grain = (grain * 2).min((length - grain).div_ceil(PART));
+        grain = grain.saturating_mul(2).min((length - grain).div_ceil(PART));
     }
 }
 

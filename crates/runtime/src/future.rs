@@ -66,11 +66,15 @@ use crate::worker::tally::{HeldScope, ScopeKind};
 /// A future is polled by a worker that looks for work, or waits and may run any task; a worker that
 /// waits with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in [`blocking`](crate::blocking())
 /// does not poll what it waits for. Await handles in a future: a poll that [joins](JoinHandle::join)
-/// one blocks its worker, and is not covered by what `join` says of chains of tasks.
+/// one blocks its worker, and is not covered by what `join` says of chains of tasks. Nor is a chain
+/// of closures that join futures which wait for something outside the pool, such as a timer: once
+/// nobody has been at work for a millisecond a waiting worker takes any task, which may wait for one
+/// below it and then panics or hangs. Await futures in futures throughout.
 ///
 /// A pool has no timers and no input or output: those of tokio, async-io and others work, as long as
 /// their own threads call the wakers. The end of a pool waits for futures that run or have been
-/// woken. It does not wait for those that wait: they are cancelled when they are woken.
+/// woken. It does not wait for those that wait: they are cancelled when they are woken, and a
+/// [`join`](JoinHandle::join) of one waits until then.
 ///
 /// ```
 /// # use poach_runtime as poach;
@@ -108,12 +112,12 @@ impl TaskBuilder<'_> {
         F::Output: Send + 'static,
     {
         self.start(|shared| {
-            // A frame ends with its interrupt, and its workers are those of the pool.
+            // The packet's owner is the pool: a frame ends with its interrupt.
             let (first, pool) = (shared.keep_open(), shared.outermost());
             let packet = FuturePacket::new(pool.process_guard);
             let end = End::new(&packet, Owner::Pool(Arc::clone(pool)));
             // SAFETY: the future is 'static and Send.
-            let runnable = unsafe { packet.drive(Arc::clone(pool), false, future, end) };
+            let runnable = unsafe { packet.drive(Arc::clone(shared), false, future, end) };
             (Fresh::detached(move || run(&first, runnable, false)), JoinHandle::new(packet))
         })
     }
@@ -182,7 +186,11 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
             if let Poll::Ready(output) = future.as_mut().poll(&mut Context::from_waker(&waker)) {
                 return output;
             }
-            signal.wait(local);
+            match local {
+                // It has woken itself: other tasks go first.
+                Some(local) if signal.is_set() && !local.is_still() => _ = local.run_any(),
+                _ => signal.wait(local),
+            }
         }
     })
 }
@@ -246,7 +254,11 @@ fn schedule(pool: &Arc<PoolShared>, in_scope: bool, runnable: Runnable) {
         mem::forget(runnable);
         return;
     }
-    let Some(open) = pool.try_keep_open() else {
+    // What began in an interrupt goes on in its frame, whose workers are busy with it, and after
+    // that in the pool.
+    let frame = pool.try_keep_open();
+    let pool = if frame.is_some() { pool } else { pool.outermost() };
+    let Some(open) = frame.or_else(|| pool.try_keep_open()) else {
         // Nobody polls it any more. This cancels the future.
         return dispose(runnable);
     };

@@ -127,7 +127,7 @@ pub(crate) const SIGNAL_LOOKS: u32 = 16;
 // How much is taken at once, and how deep waits nest.
 
 /// The number of tasks of a burst from outside that a worker runs without a look at the other
-/// workers.
+/// workers; of futures that a wait runs while it begins no closure, without one closure.
 pub(crate) const BURST_TASKS_AT_ONCE: u32 = 64;
 
 /// The default number of tasks that a worker may have under way on top of waits.

@@ -240,7 +240,7 @@ impl<R, F, H> Inner<R, F, H> {
     /// The calling thread runs the task.
     #[inline(always)]
     fn runs(&mut self, pool: &Arc<PoolShared>) {
-        if self.is_pending() && matches!(self.waiter, Waiter::Nobody) {
+        if self.is_pending() && !matches!(self.waiter, Waiter::Thread(_)) {
             self.awaitable = Some((pool.may_be_awaited(), Here::get()));
         }
     }
@@ -279,7 +279,9 @@ impl<R: Send, F: FnOnce() -> R + Send, H: TaskContext> Awaited<R> for Packet<R, 
 
     fn wait_by(&self, waiter: Waiter) -> Option<Waiter> {
         let mut inner = self.lock();
-        drop(inner.awaitable.take());
+        if matches!(waiter, Waiter::Thread(_)) {
+            drop(inner.awaitable.take());
+        }
         // An unwanted `waiter` is foreign: it is an argument, which is dropped after the lock is
         // released; a closure's capture would be dropped before.
         if inner.is_pending() { Some(mem::replace(&mut inner.waiter, waiter)) } else { None }

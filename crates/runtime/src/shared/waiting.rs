@@ -54,14 +54,16 @@
 //! A future is under way during each of its polls, and awaitable then. A wait takes futures all the
 //! same, since it cannot tell those of its scope from others. So no closure that waits for a future
 //! is begun on top of its poll. A poll that waits for a task below it is not covered, and panics.
+//! A task that a future awaits stays awaitable, since the future pauses and others may wait for it.
+//! Woken futures may wake themselves for ever, so after 64 tasks in a row a wait takes one closure.
 //!
 //! Relaxed accesses of the count are enough: a worker counts an awaitable task before it begins it,
 //! and a task on a call stack was begun there, or was stolen from there later. A wait that takes
 //! nothing sleeps for a millisecond at a time. Suppose that by then no other worker runs anything
 //! and no task has begun. Then it takes one task after all, since a scope's own task may lie in the
 //! queue of a worker that waits as well. A pool whose tasks have no handles pays nothing for this.
-//! Nor does a pool whose handles are awaited, dropped, or joined by threads from outside. Spawn a
-//! service that runs for as long as the program without a handle ([`spawn`](crate::spawn())).
+//! Nor does a pool whose handles are dropped, or joined by threads from outside. Spawn a service
+//! that runs for as long as the program without a handle ([`spawn`](crate::spawn())).
 //!
 //! # How deep they nest
 //!

@@ -6,6 +6,7 @@ use std::ptr;
 use std::time::Duration;
 
 use super::{Work, WorkerThread, execute};
+use crate::pace::BURST_TASKS_AT_ONCE;
 use crate::shared::PoolShared;
 use crate::shared::waiting::{CallStack, Waiting};
 use crate::stats::track::Activity;
@@ -141,11 +142,21 @@ impl WorkerThread {
             return;
         }
         let (mut patience, _deep) = self.slot().deep_waits.begin();
+        let mut needed = 0_u32;
         while !over() && !begin() {
             let pushed = self.youngest_of_task().map(|task| Work::Task(task, Activity::OwnTask));
             if let Some(work) = pushed.or_else(|| self.future()) {
                 let _on_top = self.on_top();
                 self.run(work, self.token());
+                needed = needed.wrapping_add(1);
+                if needed % BURST_TASKS_AT_ONCE != 0 {
+                    continue;
+                }
+                // Futures that wake themselves may wait for a closure that nobody else begins.
+                let oldest = self.oldest_own().map(|task| Work::Task(task, Activity::OwnTask));
+                if let Some(work) = oldest.or_else(|| find(self, None)) {
+                    self.run(work, self.token());
+                }
                 continue;
             }
             let begun = self.shared.tasks_begun();

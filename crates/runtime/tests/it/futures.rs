@@ -594,6 +594,71 @@ fn a_task_polls_what_its_scope_waits_for() {
     });
 }
 
+/// A closure waits for a future, which awaits a closure, which waits for another one.
+#[test]
+fn closures_and_futures_may_wait_for_each_other_in_turn() {
+    in_time(|| {
+        let pool = pool(3);
+        for _ in 0..if cfg!(miri) { 1 } else { 100 } {
+            let first = pool.spawn_handle(|| {
+                thread::sleep(Duration::from_millis(2));
+                1
+            });
+            let second = pool.spawn_handle(move || first.join().unwrap() + 1);
+            let third = pool.spawn_future(async move { second.await.unwrap() + 1 });
+            let fourth = pool.spawn_handle(move || third.join().unwrap() + 1);
+            assert_eq!(fourth.join().unwrap(), 4);
+        }
+    });
+}
+
+/// The one worker waits for a future in a task that others may wait for.
+#[test]
+fn a_future_that_yields_keeps_no_closure_waiting_where_a_task_waits_for_it() {
+    in_time(|| {
+        let pool = pool(1);
+        let raised = Arc::new(AtomicBool::new(false));
+        let (seen, raises) = (raised.clone(), raised);
+        let future = pool.spawn_future(async move {
+            while !seen.load(Ordering::Relaxed) {
+                yield_now().await;
+            }
+        });
+        let waits = pool.spawn_handle(move || future.join().unwrap());
+        pool.spawn_handle(move || raises.store(true, Ordering::Relaxed)).join().unwrap();
+        waits.join().unwrap();
+    });
+}
+
+#[test]
+fn a_yield_in_block_on_lets_the_workers_tasks_run() {
+    in_time(|| {
+        pool(1).install(|| {
+            let closure = spawn_handle(|| 1);
+            block_on(async {
+                while !closure.is_finished() {
+                    yield_now().await;
+                }
+            });
+        });
+    });
+}
+
+/// Every worker of the pool is in the interrupt.
+#[test]
+fn an_interrupt_may_wait_for_a_future_that_it_has_spawned() {
+    in_time(|| {
+        let joined = pool(2).interrupt(|| {
+            let future = spawn_future(async {
+                yield_now().await;
+                9
+            });
+            future.join().unwrap()
+        });
+        assert_eq!(joined, 9);
+    });
+}
+
 /// A poll that waits runs nothing on top of it that might wait for its future.
 #[test]
 fn a_closure_that_waits_for_a_future_is_not_begun_on_top_of_its_poll() {
