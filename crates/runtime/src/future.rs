@@ -66,10 +66,11 @@ use crate::worker::tally::{HeldScope, ScopeKind};
 /// A future is polled by a worker that looks for work, or waits and may run any task; a worker that
 /// waits with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in [`blocking`](crate::blocking())
 /// does not poll what it waits for. Await handles in a future: a poll that [joins](JoinHandle::join)
-/// one blocks its worker, and is not covered by what `join` says of chains of tasks. Nor is a chain
-/// of closures that join futures which wait for something outside the pool, such as a timer: once
-/// nobody has been at work for a millisecond a waiting worker takes any task, which may wait for one
-/// below it and then panics or hangs. Await futures in futures throughout.
+/// one blocks its worker, and is not covered by what `join` says of chains of tasks.
+///
+/// Nor is a chain of closures that join futures which wait for something outside the pool, such as
+/// a timer. Once no worker has been at work for a millisecond, a waiting one takes any task. That
+/// task may wait for one below it, and panics or hangs. In such chains await, and do not join.
 ///
 /// A pool has no timers and no input or output: those of tokio, async-io and others work, as long as
 /// their own threads call the wakers. The end of a pool waits for futures that run or have been
