@@ -398,7 +398,7 @@ pin_project! {
     where
         F: Future<Output = R>,
     {
-        /// `async-task` ends the process if this unwinds.
+        // `async-task` ends the process if this unwinds.
         fn drop(this: Pin<&mut Self>) {
             let mut this = this.project();
             if let Err(payload) = catch(|| this.future.set(None)) {
