@@ -89,8 +89,7 @@ macro_rules! owner {
 
             #[inline(always)]
             fn buffer(&self) -> &Buffer<T, M> {
-                // SAFETY: this is the owner's handle; a reference to the result is a reference to
-                // it.
+                // SAFETY: this is the owner's handle, and the returned reference borrows it.
                 unsafe { self.shared.owner.buffer() }
             }
 

@@ -33,10 +33,10 @@
 //! None between producers, and none between the tasks of one producer, which spreads them over the
 //! consumers ([`Builder::balancing`]). Tasks that go to one consumer come out in the order in which
 //! they were put, unless another consumer steals them. A stolen chunk keeps its order, but another
-//! consumer empties it, at another time. With one consumer and one producer, and while no others
-//! come or go, the order is that of a queue. **If order matters, use a channel.** Use a channel,
-//! too, if tasks are few and each must go to the receiver that has waited longest, or if a value
-//! must reach all of several receivers.
+//! consumer empties it, before or after other chunks. With one consumer and one producer, and while
+//! no others come or go, the order is that of a queue. **If order matters, use a channel.** Use a
+//! channel, too, if tasks are few and each must go to the receiver that has waited longest, or if a
+//! value must reach all of several receivers.
 //!
 //! # Waiting
 //!

@@ -51,7 +51,7 @@
 //! task it took sees the open pool too: D reads another number of pools, or another version of it.
 //!
 //! D sees every change of the number of pools. A consumer that takes over a pool goes on with the
-//! numbers of the last one.
+//! numbers of the consumer before it.
 //!
 //! The paper's consumers clear the indicator *after* the event, so each may have emptied a pool
 //! without having said so yet. That takes n traversals of n pools for every empty `get`; here an
@@ -105,7 +105,7 @@ struct AccessList {
     order: Vec<Entry>,
     /// How many pools there were.
     count: usize,
-    /// The place in `order` of the first of several equally distant pools.
+    /// The pool that comes first among equally distant ones, modulo `count`.
     first: usize,
     /// What the order was made for: [`Mechanism::changes`] and [`Mechanism::pools`].
     made_for: Option<(u64, usize)>,

@@ -310,7 +310,7 @@ fn half(tasks: u64, limit: usize) -> u64 {
     tasks.div_ceil(2).min(limit as u64)
 }
 
-/// [`half`] of the tasks, for a given number of them. No queue has more than 2^30.
+/// The number of tasks of which [`half`] is the limit. No queue has more than 2^30.
 #[inline]
 fn sure(limit: usize) -> u64 {
     2 * limit.min(MAX_CAPACITY) as u64

@@ -35,11 +35,11 @@
 //! passes over such a task.
 //!
 //! *A handle takes a task at most once*, because its number rises with each task and never goes
-//! back. It returns the task of that index, for this reason. The array keeps one slot free, so the
-//! owner writes index `i + capacity` over `i` only after its store of a `tail` of `i + capacity`. A
-//! thief that has read the new word sees that in step 4 (the write of the slot releases, the read
-//! of the slot acquires). The array is read after `tail`, so it is the one to which the task was
-//! pushed, or a larger array, which knows the first index that it has a copy of.
+//! back. It returns the task of that index: the array keeps one slot free, so the owner writes
+//! index `i + capacity` over `i` only after its store of a `tail` of `i + capacity`. A thief that
+//! has read the new word sees that in step 4 (the write of the slot releases, the read of the slot
+//! acquires). The array is read after `tail`, so it is the one to which the task was pushed, or a
+//! larger array, which knows the first index that it has a copy of.
 //!
 //! *Nobody says empty of a queue that never is.* A handle that acquires `head` sees the `tail` that
 //! the handle which stored it had seen.
@@ -194,13 +194,13 @@ impl<T: Repeatable, M: Memory> Multiplicity<T, M> {
 
     #[inline(always)]
     fn reached(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.owner.reached.get() }
     }
 
     #[inline(always)]
     fn limit(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.owner.limit.get() }
     }
 

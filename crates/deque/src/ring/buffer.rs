@@ -231,8 +231,9 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             reclaimed = reclaimed.wrapping_add(count);
         }
         if reclaimed != finished {
-            // Relaxed: a thread that goes on from here hands nothing on that the owner does not
-            // know. No thief stores now: the index at `finished` was marked, or the owner's.
+            // Relaxed: a thread that goes on from here does not hand on what earlier thieves did.
+            // The owner knows that already. No thief stores now: the index at `finished` was
+            // marked, or the owner's.
             rings.finished.store(reclaimed, Ordering::Relaxed);
         }
         self.reclaimed.set(reclaimed);

@@ -8,9 +8,9 @@
 ///
 /// # Safety
 ///
-/// `read` returns, as a value, the task that `write` has put to the same places, or to places to
-/// which the bits have been copied since. The bits are those of the head, and, if `has_rest` says
-/// so of the head, those of the rest.
+/// `read` returns, as a value, the task that `write` has put to the same places, or to other
+/// places, from which the bits have been copied here since. The bits are those of the head, and, if
+/// `has_rest` says so of the head, those of the rest.
 pub unsafe trait Storage<T> {
     /// What stands in a slot.
     type Head;

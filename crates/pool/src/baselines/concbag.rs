@@ -15,13 +15,12 @@
 //!
 //! [`policy`](crate::policy) has the argument, for which each list is one place, and the bag one
 //! pool. Slots are filled in order, and a consumer passes a slot only if it is taken. So at any
-//! instant the states of a chunk are a run of *taken* slots, then slots of which the first is
-//! *full*, then *empty* ones; the last two runs may be absent. A reader that comes to an empty slot
-//! and has seen none full has seen a list without tasks, at that instant. It looks for a next chunk
-//! last: if all slots are taken and there is no next chunk, the list is empty then. A take of slot
-//! k leaves the list without tasks only if slot k + 1 was not full. **Slot k + 1 must be looked at
-//! before the take**, as in the paper: afterwards a task may have come, and the take would not be
-//! announced.
+//! instant the states of a chunk are a run of *taken* slots, then a run of *full* ones, then
+//! *empty* ones; each may be absent. A reader that comes to an empty slot and has seen none full
+//! has seen a list without tasks, at that instant. It looks for a next chunk last: if all slots are
+//! taken and there is no next chunk, the list is empty then. A take of slot k leaves the list
+//! without tasks only if slot k + 1 was not full. **Slot k + 1 must be looked at before the take**,
+//! as in the paper: afterwards a task may have come, and the take would not be announced.
 //!
 //! *Lists without a producer* go to the next producers, and are always searched. A producer's list
 //! counts before its first put, so a reader that finds fewer lists in use has seen this list

@@ -164,7 +164,7 @@ impl<N, M: Memory> Hazards<N, M> {
 
     /// Puts hazard pointer `which` on `node`; the caller checks afterwards that it is still there.
     pub(crate) fn set(&self, which: usize, node: *mut N) {
-        // Release: reads of the last node are done. Pairs with the Acquire in `scan`.
+        // Release: all accesses of the last node are done. Pairs with the Acquire in `scan`.
         self.record().hazards[which].store(node, Ordering::Release);
         // Pairs with the fence in `scan`.
         M::full();

@@ -200,8 +200,9 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         self.number
     }
 
-    /// A shared queue is never full. But its first put and then one in [`TURN`] is refused, so that
-    /// the policy looks again which consumer is nearest.
+    /// A shared queue is never full. But without `grow` a producer's first call is refused, and
+    /// then one after every [`TURN`] others, so that the policy looks again which consumer is
+    /// nearest.
     fn prepare(&mut self, _pool: usize, grow: bool) -> bool {
         if grow {
             return true;

@@ -5,11 +5,11 @@
 //! and `steal()` operation tries to take a single task using CAS". It shows what SALSA's fast path
 //! and its stealing of chunks are worth.
 //!
-//! A chunk stays with its first consumer, and its one `taken` word counts for all. Slot k belongs
-//! to the thread that moves the word from k to k + 1. The protocol has a single word, so it needs
-//! no fence. The hazard pointer keeps the chunk from being reused between the exchange and the
-//! reading of the slot. It also keeps a taker's exchange from succeeding on the count of another
-//! life.
+//! In one life a chunk stays with the consumer that it was filled for, and that consumer's `taken`
+//! word counts for all. Slot k belongs to the thread that moves the word from k to k + 1. The
+//! protocol has a single word, so it needs no fence. The hazard pointer keeps the chunk from being
+//! reused between the exchange and the reading of the slot. It also keeps a taker's exchange from
+//! succeeding on the count of another life.
 
 use core::fmt;
 use core::ptr;

@@ -191,8 +191,8 @@ impl<T, M: Memory> Chunk<T, M> {
         }
         let which = usize::from(consumer >= INLINE + MORE[0]);
         let made = Box::into_raw(try_box(More::<M>::new(words(MORE[which])?)).ok()?);
-        // Release pairs with the Acquire in `taken`. Relaxed on failure: `taken` below reads the
-        // other words.
+        // Release pairs with the Acquire in `taken`. Relaxed on failure: `taken` below acquires the
+        // other thread's words.
         if self.more[which]
             .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed)
             .is_err()
@@ -298,7 +298,7 @@ fn here() -> u64 {
 }
 
 /// The task in a slot that only the caller may take. Read it before the consumer is used otherwise:
-/// a checker sees both as one step, and the chunk is protected until then.
+/// a checker sees this call and the reading as one step, and the chunk is protected until then.
 #[inline(always)]
 pub(super) fn found<T, M: Memory>(slots: *const Slot<T, M>, slot: u64) -> Found<T> {
     // SAFETY: the caller's `filled` was past the slot, so it is within the chunk.

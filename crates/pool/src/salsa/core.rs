@@ -253,8 +253,8 @@ pub(super) fn protect<T, M: Memory, F>(
     which: usize,
     chunk: &Chunk<T, M>,
 ) {
-    // Release: all reads under the pointer's last value are done. Pairs with the Acquire in
-    // `is_protected`.
+    // Release: all accesses under the pointer's last value are done, stores of `taken` included.
+    // Pairs with the Acquire in `is_protected`.
     record.hazards[which].store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
     // Pairs with the fence in `retire`, and with that of a thief.
     M::full();
@@ -372,6 +372,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
     fn begin(&mut self, chunk: &Chunk<T, M>) {
         self.slots = chunk.slots();
         self.filled = chunk.filled();
+        // Relaxed: the producer's own word.
         self.next = chunk.filled().load(Ordering::Relaxed);
         self.length = chunk.length();
         self.chunk = chunk;

@@ -202,9 +202,9 @@ impl<T, M: Memory> Fifo<T, M> {
             if !self.array.get().entry(head).is_dead() {
                 return;
             }
-            // If the entry was being overwritten when it was read, the head has moved, and this
-            // fails. Release: a thread that sees the new head may overwrite the entry that was read
-            // here.
+            // If the entry was overwritten before it was read, or meanwhile, the head has moved,
+            // and this fails. Release: a thread that sees the new head may overwrite the entry that
+            // was read here.
             head = match self.head.compare_exchange(
                 head,
                 head + 1,

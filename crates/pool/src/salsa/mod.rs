@@ -87,6 +87,7 @@
 //!    alone. It stays: it lets each step above be argued within one term, and it stops a thief
 //!    whose hazard pointer comes too late. **Without either** a task is taken twice: a model finds
 //!    it (`salsa-oversleeps-untagged` among the mutants).
+//! 6. *`taken` only grows* (Lemma 8): s publishes I + 1 if v may still publish I + 1, by point 3.
 //!
 //! The last slot is taken by one consumer, and only that one returns the chunk. (Line 135 of the
 //! paper also returns it from a thief that lost the last slot: twice.)
@@ -105,7 +106,7 @@
 //!
 //! - An owner announces before it publishes the last task that it has seen in its chunk: it saw
 //!   that task before, and its store of `taken` is Release. A slot is published once in a term. In
-//!   the next term no owner of the last publishes slots that were filled after the theft.
+//!   the next term an owner of the term before publishes no slot that was filled after the theft.
 //! - A thief makes its number odd before its exchange of the term. It announces again before the
 //!   store and exchange that settle the term, and makes the number even when it is done. So of a
 //!   thief in between, one step may take effect that was announced before.
@@ -256,7 +257,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Mechanism<T> for Salsa<T, M, F> {
 /// A consumer of [`Salsa`] pools.
 pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
     /// The current chunk (`currentNode`), under hazard pointer [`CURRENT`], or null. Its parts that
-    /// each task reads stand in fields of their own: a struct of them would be copied by way of the
+    /// each take reads stand in fields of their own: a struct of them would be copied by way of the
     /// stack for every task.
     chunk: *const Chunk<T, M>,
     slots: *const Slot<T, M>,

@@ -1,5 +1,5 @@
-//! Admission of puts: a put is refused if the pool is closed or at its capacity, and puts under way
-//! are counted.
+//! Admission of puts: a put is refused if the pool is closed or at its capacity, and each producer
+//! says whether it is in a put.
 //!
 //! # Why consumers take all tasks of a closed pool, and none sleeps for ever
 //!

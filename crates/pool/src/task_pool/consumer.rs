@@ -243,8 +243,8 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// Out of line and cold, as in `Producer`. With an even branch, a loop around a get kept its
-    /// variables in memory: 44 instructions instead of 36.
+    /// Out of line and cold, as in `Producer`. With a branch that the compiler held equally likely
+    /// both ways, a loop around a get kept its variables in memory: 44 instructions instead of 36.
     #[cold]
     #[inline(never)]
     fn find_and_release(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
@@ -388,6 +388,7 @@ impl<'a, T: Send> Waits<'a, T> {
     fn begin(consumer: &'a mut Consumer<T>, room: Option<&'a Room<Machine>>) -> Self {
         consumer.room_given_back = room.is_some();
         let waits = Waits { consumer, room };
+        // After `waits`, whose drop takes the room back: this wakes a producer, which may panic.
         room.into_iter().for_each(Room::release);
         waits
     }

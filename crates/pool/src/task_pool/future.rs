@@ -199,7 +199,8 @@ pub(crate) fn poll_put<T: Send>(
     Poll::Ready(over.done.take().expect("it is taken here or in the drop"))
 }
 
-/// A finished put, while another is woken in its place. If that panics, a refused task is put back.
+/// A finished put, while another is woken in its place. If that panics, a refused task is in
+/// `task` again.
 struct Over<'a, T> {
     task: &'a mut Option<T>,
     done: Option<Result<(), PutError<T>>>,

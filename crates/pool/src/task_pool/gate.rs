@@ -23,18 +23,20 @@
 //!    is taken out before it is woken: each thing put wakes one sleeper, never the same one twice.
 //!
 //! So a sleeper that comes while another sleeps pays for a lock, and not for a process-wide
-//! barrier. So does the next after a sleeper was woken, until a waker has found no entry. **If the
-//! end of a watch did not clear *fenced***, the next watch would begin without a barrier: a waker
-//! could miss the watch, and a sleeper the thing. **If a watch were fenced from its begin**, a
-//! second sleeper would look before the first one's barrier. Models have both, and find both.
+//! barrier. The next after a sleeper was woken pays for no barrier either, until a waker has found
+//! no entry. **If the end of a watch did not clear *fenced***, the next watch would begin without a
+//! barrier: a waker could miss the watch, and a sleeper the thing. **If a watch were fenced from
+//! its begin**, a second sleeper would look before the first one's barrier. Models have both, and
+//! find both.
 //!
 //! If a sleeper finds what it waits for by itself, and its entry is gone, it was woken for another
 //! thing, and wakes the next in its place. A sleeper that looks again, and has kept its entry, need
 //! not enter again: the argument holds since it entered.
 //!
 //! While no thread sleeps a look costs one load of a line that no thread writes, and one
-//! comparison. All reasons to do more stand in that one word. One of them never changes: this
-//! system has no process-wide barrier, so the cheap end of the fence is not cheap.
+//! comparison. All reasons to do more stand in that one word. Some of them never change, for
+//! example that the system has no process-wide barrier, so that the cheap end of the fence is not
+//! cheap.
 //!
 //! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped
 //! after it is released, so that a waker may use the pool. If one panics while all are woken, the
@@ -166,7 +168,8 @@ impl<M: Memory> Gate<M> {
     }
 
     /// Whether the gate is open, without sleepers and not guarded. If so, this look is ordered
-    /// after all that this thread has done. If not, [`light`](Gate::light) orders it.
+    /// after all that this thread has done. If not, only a look after [`light`](Gate::light)
+    /// is.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         // The cheap end of `fence`. It need not be checked that it is in force: otherwise the word

@@ -54,11 +54,11 @@ pub const CHUNK_LENGTH: usize = 1000;
 ///   that runs meanwhile may succeed; its task is dropped, too.
 /// - With the last `TaskPool` a side is gone that has never had a handle.
 ///
-/// A closed pool stays closed: a producer made later is refused. So make the producers first, or
-/// clone one, and then start the threads. If each thread makes its own, the first may have ended
-/// before the second begins. Build a pool to which producers or consumers come later with
-/// [`stays_open`](Builder::stays_open): its sides are gone when all their handles *and all
-/// `TaskPool`s* have been dropped.
+/// A closed pool stays closed: the puts of a producer that is made later are refused. So make the
+/// producers first, or clone one, and then start the threads. If each thread makes its own, the
+/// first may have ended before the second begins. Build a pool to which producers or consumers come
+/// later with [`stays_open`](Builder::stays_open): a side of it is gone when all handles of that
+/// side *and all `TaskPool`s* have been dropped.
 #[doc(alias = "channel")]
 pub struct TaskPool<T: Send> {
     shared: Arc<Shared<T>>,
@@ -165,7 +165,8 @@ impl<T: Send> TaskPool<T> {
     of_the_pool!();
 
     /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that
-    /// panics leaves no consumer waiting for other producers:
+    /// panics leaves no consumer waiting for tasks that will not come, even if there are other
+    /// producers:
     ///
     /// ```
     /// use poach_pool::TaskPool;

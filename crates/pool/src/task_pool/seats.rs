@@ -84,8 +84,8 @@ impl<T: Send> Seats<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A seat for a new consumer. `None` if it takes its first seat at its first get, because
-    /// consumers take turns.
+    /// A seat for a new consumer. `None` if it takes its first seat at its first get: a seat is
+    /// free, or the number of another one may be [`EAGER`] or higher.
     ///
     /// # Errors
     ///
@@ -111,8 +111,8 @@ impl<T: Send> Seats<T> {
         }
     }
 
-    /// A seat for a consumer whose home is `home`. Waits while all are taken; each is then held for
-    /// one look only.
+    /// A seat for a consumer whose home is `home`. Waits while all are taken; those from [`OWNED`]
+    /// on are held for one look only.
     ///
     /// # Panics
     ///

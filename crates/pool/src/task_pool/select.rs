@@ -138,7 +138,6 @@ impl<'a, R> Selector<'a, R> {
     /// # Panics
     ///
     /// If there is no operation, which would wait for ever, or if the closure of a result panics.
-    /// does.
     pub fn wait(self) -> R {
         assert!(!self.operations.is_empty(), "a selection among nothing would wait for ever");
         match self.wait_until(None) {
@@ -208,7 +207,7 @@ impl<R> fmt::Debug for Selector<'_, R> {
 ///
 /// # Panics
 ///
-/// `poll` panics if it has been ready before, or if a closure panics.
+/// `poll` panics if it has been ready before, or if a closure panics or has panicked before.
 impl<R> Future for Selector<'_, R> {
     type Output = R;
 

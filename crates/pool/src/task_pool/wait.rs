@@ -8,15 +8,15 @@
 //! - a wait with a deadline yields only while much time is left, and looks at the clock before each
 //!   look;
 //! - a yield is *long* if it took long, and much longer than the thread had run since its last
-//!   wait, and the pool's other threads took few tasks meanwhile: it has run other programs'
-//!   threads. After the second such yield the thread does not yield for a while, and after each
+//!   wait, and the pool's other threads took few tasks meanwhile. Such a yield has run threads
+//!   outside the pool. After the second one the thread does not yield for a while, and after each
 //!   further one for twice as long as before.
 //!
 //! Tasks are counted because the system prefers a woken thread to a yielding one. Beside threads of
 //! its own pool that sleep and wake each other, a yield lasts as long as beside threads that
 //! compute. Without the count one long yield would send all threads of a pool to sleep for each
-//! task, for ever. The first long yield does not count, as other programs run now and then on any
-//! machine.
+//! task, for ever. The first long yield does not count, as something else runs now and then on
+//! any machine.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -65,7 +65,7 @@ thread_local! {
 
 /// The yields of one wait.
 struct Yields {
-    /// The thread's running time before the wait.
+    /// The time from the end of the thread's last wait to the beginning of this one.
     ran: Duration,
     last: Last,
     /// Whether every yield was short; `None` before the first.
@@ -114,8 +114,8 @@ impl Drop for Yields {
 }
 
 impl<M: Memory> Gate<M> {
-    /// Looks until `look` finds something, or `deadline` has passed, and then returns `None`. For a
-    /// thread that has just looked. `taken` is a number that rises as the pool's tasks are taken.
+    /// Looks until `look` finds something. Returns `None` if `deadline` passes first. For a thread
+    /// that has just looked. `taken` is a number that rises as the pool's tasks are taken.
     ///
     /// With the result comes the sleeper's entry, if it has one. Its drop may wake another sleeper,
     /// whose waker is foreign code and may panic: the caller has the result before that.
@@ -151,8 +151,8 @@ impl<M: Memory> Gate<M> {
         self.sleep(deadline, look)
     }
 
-    /// Sleeps until `look` finds something or `deadline` has passed, and then looks once more.
-    /// Returns as [`wait`](Gate::wait).
+    /// Sleeps until `look` finds something, or `deadline` has passed. In the second case it looks
+    /// once more if it was woken. Returns as [`wait`](Gate::wait).
     #[cold]
     pub(crate) fn sleep<R>(
         &self,

@@ -305,7 +305,7 @@ impl<T, P: StoreLoad<M>, M: Memory> Biased<T, P, M> {
 
     #[inline(always)]
     fn private(&self) -> &OwnerState<T, M> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.owner.private.get() }
     }
 

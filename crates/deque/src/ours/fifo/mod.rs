@@ -318,7 +318,7 @@ impl<T, M: Memory> Fifo<T, M> {
 
     #[inline(always)]
     fn private(&self) -> &OwnerState<T, M> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.owner.private.get() }
     }
 

@@ -54,8 +54,8 @@
 //! meanwhile. A pusher that reads nothing of it has shown its task to all thieves that come to
 //! step 9.
 //!
-//! *The block of the bits.* The word that has the bits has the number of the block too, since the
-//! memory may be another block when a thief comes to step 7, or a pusher to step 5. The thief's
+//! *The bits are of one block.* The word that has the bits has the number of the block too, since
+//! the memory may be another block when a thief comes to step 7, or a pusher to step 5. The thief's
 //! exchange then fails; and the pusher's index was finished, so its task was taken.
 //!
 //! *The word `finished`* passes no index that is not finished. Each index has one finisher, which

@@ -219,7 +219,7 @@ impl<T, M: Memory> Block<T, M> {
     }
 }
 
-/// Tasks that a thief has claimed, in order. The drop drops the remaining tasks and finishes them.
+/// Tasks that a thief has claimed, in order. The drop drops those that are left, and finishes all.
 pub(super) struct Stolen<'a, T, M: Memory> {
     block: &'a Block<T, M>,
     next: u16,

@@ -86,7 +86,7 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
     /// The block that the owner fills.
     #[inline(always)]
     fn filled(&self) -> &Block<T, M> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.filled() }
     }
 

@@ -62,7 +62,7 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
 
     #[inline(always)]
     fn block(&self) -> &Block<T, M> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.filled() }
     }
 

@@ -58,7 +58,8 @@
 //!
 //! - The paper's queue has a fixed number of blocks and is full when the next is in use; its
 //!   `reclaim` waits for a thief that has claimed a task and not yet read it. Here the table grows.
-//!   The owner replaces a block that a thief still reads by another, and uses it later.
+//!   If a thief still reads a block, the owner puts another in its place, and uses the first one
+//!   later.
 //! - `start` is stepped up by thieves. In the paper the LIFO owner does it, and each theft walks
 //!   over the empty blocks.
 //! - A grant says where it ends, so a block may be granted that is not full: `share`. The tasks of

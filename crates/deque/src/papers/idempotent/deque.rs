@@ -169,7 +169,7 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
 
     #[inline(always)]
     fn run_end(&self) -> &Cell<u64> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.ends.run_end.get() }
     }
 

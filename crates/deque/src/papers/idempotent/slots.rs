@@ -23,7 +23,7 @@ pub(crate) struct Slots<M: Memory> {
     current: M::Pointer<Array<M>>,
 }
 
-/// The indices that an array has words of: the youngest ones from `first` on.
+/// The indices that an array has words of: of those from `first` on, the youngest `capacity`.
 #[derive(Clone, Copy)]
 pub(crate) struct Extent {
     pub(crate) first: u64,

@@ -230,12 +230,12 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     #[inline(always)]
     fn owned(&self) -> (&Shared<T, M, S>, &Buffer<T, M, S>) {
         let shared = &*self.shared;
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned references borrow it.
         (shared, unsafe { shared.owner.buffer.get() })
     }
 
     fn known(&self) -> &Cell<u32> {
-        // SAFETY: this is the owner's handle; a reference to the result is a reference to it.
+        // SAFETY: this is the owner's handle, and the returned reference borrows it.
         unsafe { self.shared.owner.split.get() }
     }
 
