@@ -81,8 +81,8 @@ impl<'l> Lent<'l> {
 
 impl Drop for Lent<'_> {
     fn drop(&mut self) {
-        // Release: the spare sees what the lender did, and its next lender hands it on. It is line
-        // P1 of sleep/README.md.
+        // Release: the spare sees what the lender did, and the spare's next lender hands that on.
+        // The store is line P1 of sleep/README.md.
         self.loan.store(1, Ordering::Release);
         self.local.shared.sleep.wake(self.slot);
     }

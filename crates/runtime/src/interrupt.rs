@@ -16,15 +16,16 @@
 //!    In between nothing is stopped: a leaf that computes for a second without a check delays the
 //!    interrupt by a second, and a leaf that waits for the interrupt to have happened waits for
 //!    ever.
-//! 3. *Waits until all have come.* From here to step 5 no task of the pool is running, on any
-//!    worker, except those suspended below `f` on its call stack. `f` may do to their shared data
-//!    whatever they allow at a cooperation point.
+//! 3. *Waits until all have come.* From here to step 5 no task of the pool runs on any worker:
+//!    those that have begun are suspended, each on its own worker's call stack. `f` may do to their
+//!    shared data whatever they allow at a cooperation point.
 //! 4. *Runs `f` in a new frame*: `join`, `scope`, `spawn`, `broadcast` and the pool's own methods,
 //!    called in `f`, mean the frame, which has the same workers under the same indices, but deques
 //!    of its own. No worker takes a task of the suspended computation, and all steal `f`'s tasks.
 //!    The pool's tasks from outside wait. `f` may be interrupted in its turn: frames nest.
 //! 5. *Ends* when `f` and all that it has spawned have ended. Then all resume where they were. A
 //!    panic in `f` ends the frame in the same way and travels to the caller.
+//!
 //! # How
 //!
 //! A frame is a [`PoolShared`] whose workers are not threads but visits of threads. Each worker

@@ -236,7 +236,8 @@ fn address(local: Option<&WorkerThread>) -> usize {
     local.map_or(0, |local| std::ptr::from_ref(local).addr())
 }
 
-/// [`join_context`] on a worker. `migrated` says whether the caller's half has moved.
+/// [`join_context`] on a worker. `migrated` says whether it is another thread than the caller's:
+/// then both halves have migrated.
 pub(crate) fn join_context_from<A, B, RA, RB>(migrated: bool, a: A, b: B) -> (RA, RB)
 where
     A: FnOnce(FnContext) -> RA + Send,
@@ -320,7 +321,6 @@ pub(crate) const fn fits_registers<A, B, RA, RB>() -> bool {
 ///
 /// Only for closures and results that are passed [in registers](fits_registers): larger closures
 /// would be written to memory for the call, and again to the slot.
-/// memory to be handed over, and again to the slot.
 #[inline(never)]
 fn outlined<A, B, RA, RB>(worker: Worker<'_>, a: A, b: B) -> (RA, RB)
 where

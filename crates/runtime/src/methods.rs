@@ -3,8 +3,9 @@
 //!
 //! All else is the crate's functions, called inside of the pool: [`ThreadPool::install`] and
 //! [`ThreadPool::run`] enter it, and then a `join`, a `scope`, a loop or a yield is the pool's.
-//! These two would first wait for a worker, or move the body to another thread; the methods here do
-//! neither.
+//! By these two, a call would first wait for a worker, or move the body to another thread. Of the
+//! methods here, `broadcast` and `interrupt` do so: they wait for workers, and run `f` there. The
+//! others do neither.
 
 use std::sync::Arc;
 

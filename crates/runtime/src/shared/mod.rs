@@ -321,8 +321,8 @@ impl PoolShared {
         begun.fold(0, u64::wrapping_add)
     }
 
-    /// Whether no worker but `me`, which waits deep, runs anything, or has fewer deep waits and so
-    /// takes work first.
+    /// Whether no worker but `me`, which waits deep, runs anything, or waits deep, too, with fewer
+    /// deep waits, and so takes work first.
     pub(crate) fn is_alone_at_work(&self, me: usize) -> bool {
         let away = 1 + self.spares.idle() + self.sleep.free_places();
         let mine = self.workers[me].deep_waits.count();
@@ -367,8 +367,8 @@ impl PoolShared {
         !self.high.is_empty()
     }
 
-    /// Line G4, of a guest that has left the slot `left`, or goes to sleep: takes over work that
-    /// was deferred to guests.
+    /// Line G4, of a guest that has left the slot `left`, or goes to sleep: makes the calls that
+    /// were deferred to guests.
     #[cold]
     pub(crate) fn relieve(&self, left: Option<usize>) {
         self.request_everywhere(left);

@@ -13,8 +13,8 @@
 //!
 //! So a thread that calls while another closes the pool either finds all workers there until its
 //! call is over, or is refused because they have ended. A task of the pool is never refused. Both
-//! occur on a thread that a pool [uses](crate::ThreadPoolBuilder::use_current_thread), and in start
-//! and exit handlers, which have no borrow of the pool.
+//! outcomes occur on a thread that a pool [uses](crate::ThreadPoolBuilder::use_current_thread), and
+//! in start and exit handlers, which have no borrow of the pool.
 //!
 //! A worker leaves with nothing in its own queue. A task of a scope that it has taken may have
 //! pushed others there, and perhaps no other worker can take them.

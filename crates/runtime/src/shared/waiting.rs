@@ -116,9 +116,9 @@
 //!   calls it takes itself.
 //!
 //! Two kinds of waits are not covered with `Sleep`, or in `blocking`, which take nothing that
-//! others wait for. The first is a call into another pool whose task calls back, if no worker of
-//! the first is left. The second is a task that waits for a handle whose own task stands below it
-//! on the same stack. No wait makes the second itself: see "Tasks beside each other"
+//! others wait for. The first is a call into another pool whose task calls back, if the calling
+//! pool has no worker left. The second is a task that waits for a handle whose own task stands
+//! below it on the same stack. No wait makes the second itself: see "Tasks beside each other"
 //! (`tests/it/deep.rs` has chains of a million tasks).
 //!
 //! Detached tasks that no thread waits for begin when some worker is idle, at the latest when all
@@ -222,7 +222,7 @@ impl CallStack {
     }
 }
 
-/// The approximate end of this thread's stack.
+/// About the address down to which this thread's stack is in use.
 #[inline(always)]
 fn address() -> usize {
     let here = 0_u8;

@@ -290,7 +290,7 @@ fn the_last_searcher_that_finds_something_sees_to_those_that_are_asleep_or_follo
     let sleep = pool(1, 1);
     sleep.search();
     assert!(!sleep.stop_search(), "nobody sleeps");
-    // A guest that is awake looks for the worker that stands aside.
+    // A guest that is awake looks in place of the worker that stands aside.
     sleep.enter().unwrap();
     sleep.idle.enter(0, Idle::Asleep);
     sleep.search();

@@ -105,8 +105,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.guests.fetch_or(awake(place), Ordering::Relaxed);
     }
 
-    /// True if enough guests are awake; the next to leave looks instead, at its G4. S3, P2 or L2
-    /// precedes.
+    /// Whether enough guests are awake that work is left to them: then the next guest that leaves or
+    /// goes to sleep looks, at its G4. The caller has passed S3, P2 or L2.
     pub(crate) fn stands_aside_for_guests(&self) -> bool {
         // A1.
         let mut seen = self.guests.load(Ordering::Relaxed);
@@ -128,7 +128,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
 
     /// Closes the places, and returns those that are taken.
     pub(crate) fn close_places(&self) -> impl Iterator<Item = usize> {
-        // AcqRel: both are in one word, so a guest is either seen here or turned away.
+        // AcqRel. The places' bits and CLOSED are in one word, so a guest is either seen here or
+        // turned away.
         let seen = self.guests.fetch_or(CLOSED, Ordering::AcqRel);
         (0..self.places).filter(move |&place| seen & taken(place) != 0)
     }
@@ -150,8 +151,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         self.idle.count(SLEEPERS)
     }
 
-    /// Whether as many threads are at work as the pool has workers, because workers stand aside for
-    /// guests: then no owner calls a sleeper.
+    /// Whether guests are awake, and at least as many threads are at work as the pool has workers:
+    /// then no owner calls a sleeper.
     pub(crate) fn is_full(&self) -> bool {
         self.is_full_of(Self::guests_awake(self.guests.load(Ordering::Relaxed)))
     }

@@ -218,8 +218,8 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     }
 
     /// A searcher has found nothing and goes to sleep, unless `look_again` finds something. It
-    /// sleeps at most as long as `time` says, which is called last. It is a searcher still, or
-    /// again, when this returns.
+    /// sleeps at most for what `time`, which is called last, returns; without that, until it is
+    /// called. It is a searcher still, or again, when this returns.
     ///
     /// `look_again` first leaves a request with every victim, and then looks at all that another
     /// thread would wake it for.

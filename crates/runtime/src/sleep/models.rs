@@ -44,7 +44,7 @@ impl Parking for LoomParking {
     }
 
     /// loom has no time: the first nap is over at once, whatever the others have done till then,
-    /// and the next one never ends.
+    /// and the time of the next one is never over: a call ends it.
     fn park_for(&self, _time: Duration) -> bool {
         if mem::replace(&mut *self.napped.lock().unwrap(), true) {
             self.park();
@@ -198,7 +198,7 @@ fn a_sleeper_is_woken_for_what_it_waits_for() {
     });
 }
 
-/// Two threads that want one place; one of them returns after the other has left.
+/// Two threads that want one place; one of them comes twice.
 fn guests(stays: bool) {
     check(move || {
         let sleep: &'static Sleep<Loom, LoomParking> =

@@ -54,7 +54,8 @@ impl ThreadParking {
         self.sleeper.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Parks until called, or until `park` returns true. Returns whether it was called.
+    /// Parks until called, or until `park` returns false: then the time is over. Returns whether it
+    /// was called.
     fn sleep(&self, mut park: impl FnMut(&Parker) -> bool) -> bool {
         let parker = self.parker.lock().unwrap_or_else(PoisonError::into_inner);
         if take_call(&self.called) {

@@ -66,8 +66,8 @@ impl<M: Memory> States<M> {
         self.words[word].fetch_or((state as u64) << shift, Ordering::AcqRel);
     }
 
-    /// Takes a worker out of its state, if that is one of these. The caller that gets `true`, and
-    /// no other, must call it.
+    /// Takes a worker out of its state, if that is one of these. The thread that gets `true`, and
+    /// no other, must see that the worker runs: another thread calls it, the worker itself goes on.
     pub(super) fn take_out(&self, worker: usize, states: Set) -> bool {
         let (word, shift) = position(worker);
         let bits = states.0 << shift;

@@ -17,10 +17,10 @@
 //!   account nothing, since an early one might have brought more.
 //! - While some worker searches there is no wake to pay for, and the owner answers at once.
 //!
-//! The cost of hesitation is bounded by time. In a region of coarse tasks, one of them may end
-//! while the owner is still away from its deque. Such a region gets its second worker from the next
-//! nap of a sleeper (see the README). The napper ends the hesitation then, and credits the account
-//! with the time that was lost: some dozens of wakes are made at once after that, useful or not.
+//! The cost of hesitation is bounded by time. In a region of coarse tasks the owner may come back
+//! to its deque only when one of them ends. Such a region gets its second worker from the next nap
+//! of a sleeper (see the README). The napper ends the hesitation then, and credits the account with
+//! the time that was lost: some dozens of wakes are made at once after that, useful or not.
 //!
 //! The clock is read in the owner's cold path: around a wake, and when a request has been met while
 //! it hesitates, which is twice for each level of a balanced tree of forks.
@@ -188,8 +188,8 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         if lost >= RENT {
             let dearest = self.dearest.load(Ordering::Relaxed);
             self.dearest.store((dearest * 2).min(DEAREST_DELAY_OF_ALL), Ordering::Relaxed);
-            // The first mistake credits the time lost; each later one credits twice the last
-            // maximum.
+            // The first mistake credits the time lost, up to `DEAREST_DELAY`; a later one credits
+            // all of `dearest`, since the time to come counts as well.
             let counts = if dearest == DEAREST_DELAY { lost.min(DEAREST_DELAY) } else { dearest };
             self.account.store(counts, Ordering::Relaxed);
             self.memory.store(FIRST_HESITATION, Ordering::Relaxed);

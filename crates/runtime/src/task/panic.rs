@@ -69,7 +69,7 @@ pub(crate) fn catch<R>(run: impl FnOnce() -> R) -> Outcome<R> {
     panic::catch_unwind(AssertUnwindSafe(run))
 }
 
-/// Runs code whose panic must not get out, because another panic is being handled already.
+/// Runs code whose panic must not get out, and of which no thread is told.
 pub(crate) fn quietly(run: impl FnOnce()) {
     if let Err(payload) = catch(run) {
         if let Err(payload) = catch(|| drop(payload)) {

@@ -3,9 +3,9 @@
 //! A closure of up to [`INLINE`] bytes is stored in the task; a larger one in a box. Either way the
 //! task is moved, by value, into a queue's slot and out again.
 //!
-//! A worker's own queue keeps a task [`InTwo`] parts: most closures are small, a reference or two.
-//! With them and the vtable a slot of 32 bytes is full, half a cache line. A larger closure lies
-//! beside it.
+//! A worker's own queue keeps a task in two parts ([`InTwo`]): most closures are small, a reference
+//! or two. With them and the vtable a slot of 32 bytes is full, half a cache line. A larger closure
+//! lies beside it.
 
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ptr;

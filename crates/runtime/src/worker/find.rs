@@ -118,7 +118,7 @@ impl WorkerThread {
 
     /// The victim has not come to its deque. If it was last seen on this processor, it may wait for
     /// it, behind this thread. If other programs have work for each processor, the system may leave
-    /// that so for 100 ms: then this thread moves to another processor.
+    /// that so for 100 ms. So this thread moves to another processor.
     fn make_room_for(&self, victim: usize) {
         let foreign = self.resident.get() || self.guest.is_some();
         if !foreign && self.shared.workers[victim].watch.was_here() {

@@ -129,8 +129,8 @@ pub trait SearchRules<W: Takes + ?Sized> {
     /// Called before each look, after `looks` in a row have found nothing. Returns the new number.
     fn prepare(&mut self, worker: &W, looks: u32, done: &dyn Fn() -> bool) -> u32;
 
-    /// Whether it leaves the work in deques to others, looks for nothing else, and then sleeps at
-    /// once.
+    /// Whether it leaves the work in deques to others, looks only for work from outside and for
+    /// work that only it may take, and then sleeps at once if there is none.
     fn stands_aside(&self, _: &W) -> bool {
         false
     }
@@ -143,7 +143,7 @@ pub trait SearchRules<W: Takes + ?Sized> {
         stands_aside: bool,
     ) -> Option<W::Work<'w>>;
 
-    /// The first look that has found nothing, after a find or at the begin.
+    /// The first look that has found nothing, after a find or at the beginning.
     fn begin(&mut self, _: &W) {}
 
     /// The search ends after `looks` looks that found nothing: with `work`, which is run now, or
@@ -162,7 +162,6 @@ pub trait SearchRules<W: Takes + ?Sized> {
 
     /// Sleeps, if there is still nothing. Returns the number of looks that count as made then, or
     /// none if it has slept for its whole time.
-    /// slept for as long as it was to.
     fn sleep(&mut self, worker: &W, thief: Option<usize>, done: &dyn Fn() -> bool) -> Option<u32>;
 }
 

@@ -52,7 +52,9 @@ pub(crate) struct WorkerThread {
     pub(crate) resident: Cell<bool>,
     /// The depth of its call stack.
     pub(crate) nesting_depth: NestingDepth,
-    /// The top of this worker's queue when the task in hand began: tasks pushed since are its own.
+    /// The top of this worker's queue when it last began a task by `run`, out of FIFO order's
+    /// queue, or by `run_awaited`: tasks pushed since count as the task in hand's own. (A scope
+    /// that runs its worker's youngest tasks leaves it as it is.)
     own_from: Cell<u64>,
     /// Whether the task in hand blocks, so that its waits take nothing.
     blocks: Cell<bool>,
@@ -234,7 +236,8 @@ impl WorkerThread {
         any
     }
 
-    /// A borrowed thread runs its remaining tasks before it drops the pool.
+    /// The pool was closed on this thread. If the thread is borrowed, and so may never look for
+    /// work again, it runs the tasks that it has spawned and that have not started.
     pub(crate) fn run_rest_as_resident(&self) {
         while self.resident.get() && (self.run_own() || self.run_future()) {}
     }
@@ -285,8 +288,9 @@ impl WorkerThread {
     }
 
     /// Waits until the second half of a join is `done`. `thief` is the worker that runs it, once
-    /// that is known. It works meanwhile, as [`Waiting`] says: a random wait takes forks of the
-    /// thief, then of the workers that the thief waits for, and then what [`wait_for_any`] takes.
+    /// that is known. This worker works meanwhile, as [`Waiting`] says: a random wait takes forks
+    /// of the thief, then of the workers that the thief waits for, and then what [`wait_for_any`]
+    /// takes.
     /// The thread that makes `done` true must call [`Sleep::wake`](crate::sleep::Sleep::wake).
     ///
     /// `token` is this worker's token for the tasks that it runs.

@@ -124,8 +124,8 @@ impl Tally {
         }
     }
 
-    /// For a scope that this thread opens in another pool; the thread may be a worker of a third
-    /// one.
+    /// For a scope that this thread opens in a pool of which it is no worker; it may be a worker of
+    /// another.
     pub(crate) fn outside(shared: &Arc<PoolShared>, local: Option<&WorkerThread>) -> Tally {
         Tally {
             pending: Pending::with_body(),
@@ -152,8 +152,8 @@ impl Tally {
     {
         let address = Address::new(scope);
         let run = move || {
-            // Not a reference: it would have to be valid until this closure returns, and the scope
-            // may be gone as soon as the task is taken off its count.
+            // No reference is kept: it would have to be valid until this closure returns, and the
+            // scope may be gone as soon as the task is taken off its count.
             let scope: *const S = address.get();
             // SAFETY: the scope stays where it is until `ended`.
             if let Err(payload) = catch(|| closure(unsafe { &*scope })) {
@@ -243,7 +243,8 @@ impl Tally {
             Opener::Outside(signal) => Opener::Outside(signal.clone()),
         };
         // A reference to the atomic word alone, not to its neighbours: it may dangle while `remove`
-        // returns. SAFETY: the task is still counted, so the scope still stands.
+        // returns.
+        // SAFETY: the task is still counted, so the scope still stands.
         let away = unsafe { &(*tally).pending.away.0 };
         if Pending::remove(away) {
             match opener {

@@ -194,8 +194,8 @@ impl WorkerThread {
     }
 
     /// May run the awaited task here, on a thread of its pool with some call stack left, if the
-    /// wait takes nothing else, or only what it needs. An `in_order` task runs here only if its
-    /// turn cannot come.
+    /// wait takes nothing else, or only what it needs. An `in_order` task runs here only if
+    /// this wait itself would not come to its turn.
     pub(crate) fn begins(&self, pool: &PoolShared, in_order: bool) -> bool {
         ptr::eq(&raw const *self.shared, pool)
             && self.guest.is_none()
