@@ -1,9 +1,10 @@
 //! `cargo xtask dist`: what people install who have no Rust, made of the commit in hand.
 //!
 //! Everything is built in a clone of the commit. Paths, times and names of this machine are mapped
-//! away, so two builds of one commit with one toolchain are equal to the bit; `--twice` compares
-//! two. `--check` installs what was made and tries it. `packaging/` has the templates of the files
-//! for package managers, the manifests of `poach-cli` and `poach-capi` the lists for Debian.
+//! away, so that two builds of one commit with one toolchain should be equal to the bit; `--twice`
+//! compares two. `--check` installs what was made and tries it. `packaging/` has the templates of
+//! the files for package managers, the manifests of `poach-cli` and `poach-capi` the lists for
+//! Debian.
 
 mod channels;
 mod check;
@@ -21,7 +22,8 @@ use crate::workspace;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
-    /// Only for these targets. What was built before for other targets stays.
+    /// Only for these targets; wheels are made for all. What was built before for other targets
+    /// stays.
     #[arg(long, value_delimiter = ',')]
     target: Vec<String>,
     /// Only these. What was built before of the others stays.
@@ -30,13 +32,17 @@ pub(crate) struct Options {
     /// Where the releases will lie; by default the workspace's `repository`.
     #[arg(long)]
     repository: Option<String>,
-    /// Build a second time, in another directory, and compare all files.
+    /// Build a second time, in another directory, and compare all files that are made, but for
+    /// `channels/`.
     #[arg(long)]
     twice: bool,
     /// Build nothing: install what was built in roots without anything of ours, try it, remove it.
     #[arg(long)]
     check: bool,
 }
+
+/// The checksum of each file.
+type Sums = BTreeMap<String, String>;
 
 /// A platform that programs are built for.
 struct Platform {
@@ -102,9 +108,9 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     let dist = Dist::of(options, &work, version, &commit);
     let sums = dist.make(options)?;
     if options.twice {
-        let again = Dist::of(options, &work.join("again"), version, &commit).make(options)?;
-        let differs = sums.iter().filter(|(name, sum)| again.get(*name) != Some(sum));
-        let names: Vec<_> = differs.map(|(name, _)| name.as_str()).collect();
+        let again = Dist::of(options, &work.join("again"), version, &commit);
+        _ = fs::remove_dir_all(&again.out);
+        let names = differing(&sums, &again.make(options)?);
         ensure!(names.is_empty(), "two builds of {commit} differ in {}", names.join(", "));
         eprintln!("dist: two builds in two directories are equal to the bit");
     }
@@ -113,6 +119,13 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     }
     eprintln!("dist: {} files of {version} in {}", sums.len(), dist.out.display());
     Ok(())
+}
+
+/// The files of a build that differ from those of the first. Beside its own files the first may
+/// have those of earlier builds, of which `again` made none.
+fn differing(first: &Sums, again: &Sums) -> Vec<String> {
+    let differs = again.iter().filter(|(name, sum)| first.get(*name) != Some(sum));
+    differs.map(|(name, _)| name.clone()).collect()
 }
 
 /// The commit in hand, if all is committed and no other one has this version.
@@ -176,7 +189,7 @@ impl<'a> Dist<'a> {
     }
 
     /// Makes all, and returns the checksums.
-    fn make(&self, options: &Options) -> Result<BTreeMap<String, String>> {
+    fn make(&self, options: &Options) -> Result<Sums> {
         let is_whole = options.target.is_empty() && options.only.is_empty();
         for directory in
             [&self.source, &self.stage].into_iter().chain(is_whole.then_some(&self.out))
@@ -435,7 +448,7 @@ impl<'a> Dist<'a> {
     }
 
     /// The checksums of all files, which `SHA256SUMS` has, too.
-    fn sums(&self) -> Result<BTreeMap<String, String>> {
+    fn sums(&self) -> Result<Sums> {
         let mut names = Vec::new();
         for entry in fs::read_dir(&self.out)? {
             let entry = entry?;
@@ -476,6 +489,17 @@ mod tests {
         assert!(need_tools(&[]).is_ok());
         let error = need_tools(&[("cargo-deb", "cargo install cargo-deb --locked")]).unwrap_err();
         assert!(error.to_string().contains("cargo-deb: cargo install"), "{error}");
+    }
+
+    #[test]
+    fn two_builds_of_a_part_are_compared_without_files_of_earlier_builds() {
+        let sums = |all: &[(&str, &str)]| -> Sums {
+            all.iter().map(|&(name, sum)| (name.to_owned(), sum.to_owned())).collect()
+        };
+        let first = sums(&[("earlier", "1"), ("equal", "2"), ("other", "3")]);
+        assert!(differing(&first, &sums(&[("equal", "2")])).is_empty());
+        let again = sums(&[("equal", "2"), ("new", "5"), ("other", "4")]);
+        assert_eq!(differing(&first, &again), ["new", "other"]);
     }
 
     #[test]
