@@ -29,7 +29,7 @@
 //! | D | reads all announcements again, how many pools there are, and whether that has changed | Acquire |
 //!
 //! *Suppose that no task moves from pool to pool.* Then at the instant m between B and C no pool
-//! held a task. For suppose that one was, at a place (a chunk, a queue) that B saw empty at b,
+//! held a task. For suppose that a task was at a place (a chunk, a queue) that B saw empty at b,
 //! before m, and C at c, after m. Then tasks came there after b, and a consumer took the last of
 //! them, x, before c. That consumer saw x after b, hence after A. It announced that after it saw x,
 //! and before it took it: after A, and visibly to C, which saw the place without x. So D read

@@ -63,9 +63,9 @@ use crate::worker::tally::{HeldScope, ScopeKind};
 /// is dropped, the future goes on. A panic of its `poll` or of its destructor ends it, as one of a
 /// closure does.
 ///
-/// A future is polled by a worker that looks for work, or waits and may run any task; a worker that
-/// waits with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in [`blocking`](crate::blocking())
-/// does not poll what it waits for. Await handles in a future: a poll that [joins](JoinHandle::join)
+/// A future is polled by a worker that looks for work, or waits and may run any task. A worker that
+/// waits with [`Waiting::Sleep`](crate::config::Waiting::Sleep) or in
+/// [`blocking`](crate::blocking()) does not poll what it waits for. Await handles in a future: a poll that [joins](JoinHandle::join)
 /// one blocks its worker, and is not covered by what `join` says of chains of tasks.
 ///
 /// Nor is a chain of closures that join futures which wait for something outside the pool, such as
@@ -200,8 +200,8 @@ pub fn block_on<F: Future>(future: F) -> F::Output {
 struct Current(ProcessGuard, Mutex<Signal>);
 
 impl Current {
-    /// A signal that is not set, in the place of the last. A wake that comes too late for that one
-    /// sets this one: one poll more.
+    /// Replaces the last signal by a new one, not yet set. A wake that comes too late for the last
+    /// signal sets the new one, and causes one poll more.
     fn renew(&self, local: Option<&WorkerThread>) -> Signal {
         let signal = Signal::new(local);
         *self.0.lock(&self.1) = signal.clone();

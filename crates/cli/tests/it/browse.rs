@@ -675,6 +675,11 @@ fn ctrl_c_leaves_no_line_of_progress() {
     assert_eq!(shown.lines().find(stale), None, "{shown}");
 }
 
+/// No two blocks are equal.
+fn eight_mebibytes() -> Vec<u8> {
+    (0..8_u32 << 20).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
+}
+
 /// Deletions and refreshes move shared blocks to another file: everything is scanned again.
 #[test]
 fn blocks_that_files_share_count_once_in_the_browser_and_after_a_deletion_too() {
@@ -683,8 +688,7 @@ fn blocks_that_files_share_count_once_in_the_browser_and_after_a_deletion_too() 
         let Some(mounted) = rig::Mounted::new(kind, place.path()) else { continue };
         let root = mounted.0.join("tree");
         fs::create_dir_all(root.join("d")).expect("a directory");
-        let content: Vec<u8> =
-            (0..8_u32 << 20).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let content = eight_mebibytes();
         fs::write(root.join("a"), &content).expect("a file");
         let copy = |from: &str, to: &str| {
             let paths = [root.join(from), root.join(to)];
@@ -723,8 +727,7 @@ fn what_other_files_share_is_said_to_stay_before_a_file_is_deleted() {
         let Some(mounted) = rig::Mounted::new(kind, place.path()) else { continue };
         let root = mounted.0.join("tree");
         fs::create_dir_all(root.join("d")).expect("a directory");
-        let content: Vec<u8> =
-            (0..8_u32 << 20).map(|it| (it.wrapping_mul(2_654_435_761) >> 13) as u8).collect();
+        let content = eight_mebibytes();
         fs::write(root.join("d/a"), &content).expect("a file");
         fs::write(root.join("d/own"), &content[..2 << 20]).expect("a file");
         let paths = [root.join("d/a"), root.join("b")];

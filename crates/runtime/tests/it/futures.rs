@@ -2,6 +2,7 @@
 
 #![forbid(unsafe_code)]
 
+use std::any::Any;
 use std::future::{Future, pending, poll_fn};
 use std::mem;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -22,6 +23,15 @@ const MANY: usize = if cfg!(miri) { 20 } else { 10_000 };
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().num_threads(threads).build().unwrap()
+}
+
+/// A pool of one thread, and the panics that it reports.
+fn pool_that_tells() -> (ThreadPool, mpsc::Receiver<&'static str>) {
+    let (tell, told) = mpsc::channel();
+    let report = move |payload: Box<dyn Any + Send>| {
+        tell.send(*payload.downcast::<&str>().unwrap()).unwrap();
+    };
+    (ThreadPool::builder().num_threads(1).on_panic(report).build().unwrap(), told)
 }
 
 /// What any number of futures wait for.
@@ -333,12 +343,7 @@ fn a_waker_that_panics_is_told_and_loses_no_result() {
             panic!("a waker");
         }
     }
-    let (tell, told) = mpsc::channel();
-    let pool = ThreadPool::builder()
-        .num_threads(1)
-        .on_panic(move |payload| tell.send(*payload.downcast::<&str>().unwrap()).unwrap())
-        .build()
-        .unwrap();
+    let (pool, told) = pool_that_tells();
     let gate = Gate::default();
     let mut handle = pool.spawn_future({
         let gate = gate.clone();
@@ -677,12 +682,7 @@ fn a_closure_that_waits_for_a_future_is_not_begun_on_top_of_its_poll() {
 
 #[test]
 fn a_cancelled_future_whose_destructor_panics_is_told() {
-    let (tell, told) = mpsc::channel();
-    let pool = ThreadPool::builder()
-        .num_threads(1)
-        .on_panic(move |payload| tell.send(*payload.downcast::<&str>().unwrap()).unwrap())
-        .build()
-        .unwrap();
+    let (pool, told) = pool_that_tells();
     let gate = Gate::default();
     let drops = Arc::new(AtomicUsize::new(0));
     let handle = pool.spawn_future({
