@@ -42,7 +42,7 @@
 //!
 //! | rayon | crossbeam | tokio | chili, Lace | Poach | what differs |
 //! |---|---|---|---|---|---|
-//! | `join` | | | | [`join`] | a fork costs a nanosecond or two, so no cut-off is needed; on a worker the first closure always runs on the calling thread; from outside see [`ThreadPoolBuilder::callers`] |
+//! | `join` | | | | [`join`] | a fork costs 0.1 to 3.3 ns, so no cut-off is needed; on a worker the first closure always runs on the calling thread; from outside see [`ThreadPoolBuilder::callers`] |
 //! | | | | `Scope::join`; `SPAWN`, `CALL`, `SYNC` | [`Worker::join`] | the worker is a value; each half uses the worker that it is given |
 //! | `scope`, `s.spawn` | `thread::scope` | | | [`scope`], [`Scope::spawn`]; with a result, [`Scope::spawn_handle`] | tasks, not threads |
 //! | `spawn` | | `task::spawn_blocking` | | [`spawn`]; with a handle, [`spawn_handle`] | the handle is a future; a thread can also [join](JoinHandle::join) it |
