@@ -12,7 +12,7 @@ use crate::pace::{LONGEST_NAP, LONGEST_OWNERS_NAP};
 
 pub(crate) mod clock;
 #[cfg(test)]
-mod decisions;
+mod tests;
 pub(crate) mod guests;
 pub(crate) mod parking;
 mod states;

@@ -221,11 +221,11 @@ impl<T, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
 // Its coroutines do not know that processor, and Miri does not know them.
 #[cfg(all(test, not(target_arch = "s390x"), not(miri)))]
 mod model;
-#[cfg(test)]
-mod steps;
 
 #[cfg(test)]
 mod tests {
+    mod steps;
+
     use super::super::Biased;
     use poach_memory::{Full, Machine};
 

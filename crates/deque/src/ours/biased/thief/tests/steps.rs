@@ -5,13 +5,13 @@ use std::rc::Rc;
 
 use poach_memory::{Asymmetric, Ordering::Relaxed, Unbounded};
 
-use super::super::{Biased, LONGEST, POP, SHORTEST};
-use super::*;
+use super::super::super::{Biased, LONGEST, POP, SHORTEST};
+use super::super::*;
 use crate::lock::tests::{Call, Told};
 use crate::owners_end::OwnersEnd as _;
 
 type Queue = Biased<u32, Asymmetric<Told>, Told>;
-type QueueThief = super::Thief<u32, Asymmetric<Told>, Told>;
+type QueueThief = super::super::Thief<u32, Asymmetric<Told>, Told>;
 
 /// An owner with `tasks` tasks, from 0 on, and thieves that look `looks` times. No thief has asked.
 fn queue(tasks: u32, looks: u32) -> (Rc<Queue>, QueueThief) {
