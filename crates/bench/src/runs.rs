@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use jiff::Timestamp;
+
 use crate::Machine;
 
 /// `root/<date>-<machine>`, of today (UTC) and this machine: `2026-11-21-amd-epyc-2-cores`.
@@ -13,8 +15,8 @@ pub fn directory(root: &Path, machine: &Machine) -> PathBuf {
 
 /// The day (UTC) of a moment in seconds since 1970: `2026-11-21`.
 pub fn day(seconds: u64) -> String {
-    let (year, month, day) = date(seconds / 86_400);
-    format!("{year:04}-{month:02}-{day:02}")
+    let second = Timestamp::from_second(seconds as i64).unwrap_or(Timestamp::MAX);
+    second.strftime("%Y-%m-%d").to_string()
 }
 
 fn name(seconds: u64, machine: &Machine) -> String {
@@ -30,32 +32,6 @@ fn name(seconds: u64, machine: &Machine) -> String {
     format!("{}-{cpu}-{}-cores", day(seconds), machine.cores)
 }
 
-/// The Gregorian date `days` days after 1970-01-01, counted year by year and month by month.
-fn date(mut days: u64) -> (u64, u64, u64) {
-    let leap = |year: u64| {
-        year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400))
-    };
-    let mut year = 1970;
-    loop {
-        let length = if leap(year) { 366 } else { 365 };
-        if days < length {
-            break;
-        }
-        days -= length;
-        year += 1;
-    }
-    let february = if leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    (year, month, days + 1)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -64,13 +40,13 @@ mod tests {
     fn days_by_the_calendar() {
         // From `date -u -d @SECONDS +%F`.
         for (seconds, day) in [
-            (0, (1970, 1, 1)),
-            (951_782_400, (2000, 2, 29)),
-            (1_709_164_800, (2024, 2, 29)),
-            (1_735_603_200, (2024, 12, 31)),
-            (1_795_219_200, (2026, 11, 21)),
+            (0, "1970-01-01"),
+            (951_782_400, "2000-02-29"),
+            (1_709_164_800, "2024-02-29"),
+            (1_735_603_200, "2024-12-31"),
+            (1_795_219_200, "2026-11-21"),
         ] {
-            assert_eq!(date(seconds / 86_400), day);
+            assert_eq!(super::day(seconds), day);
         }
     }
 

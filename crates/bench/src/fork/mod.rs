@@ -14,7 +14,7 @@ mod systems;
 mod task;
 
 use on_queue::Kind;
-pub(crate) use patterns::{Both, for_each, sum};
+pub(crate) use patterns::{Both, for_each};
 pub(crate) use systems::{Chili, PoachJoin, Rayon, Sequential, Split, System, delta};
 use systems::{OnQueue, OnSpacedQueue};
 pub(crate) use task::{Fork, Task};

@@ -1,7 +1,5 @@
 //! The few shapes that loops over data take: halves of halves, down to a grain.
 
-use std::ops::Range;
-
 use super::task::{Fork, Task};
 
 /// Two tasks as one: a join of joins runs more than two halves.
@@ -59,45 +57,6 @@ impl<T: Send, B: Fn(usize, &mut [T]) + Sync> Task for Pieces<'_, T, B> {
     }
 }
 
-/// The sum of `body` over pieces of a range, of at most `grain` indices.
-pub(crate) fn sum<F: Fork>(
-    fork: &mut F,
-    range: Range<usize>,
-    grain: usize,
-    body: &(impl Fn(Range<usize>) -> f64 + Sync),
-) -> f64 {
-    Sum { range, grain: grain.max(1), body }.go(fork)
-}
-
-struct Sum<'a, B> {
-    range: Range<usize>,
-    grain: usize,
-    body: &'a B,
-}
-
-impl<B: Fn(Range<usize>) -> f64 + Sync> Sum<'_, B> {
-    fn go<F: Fork>(self, fork: &mut F) -> f64 {
-        let Sum { range, grain, body } = self;
-        if range.len() <= grain {
-            return body(range);
-        }
-        let middle = range.start + range.len() / 2;
-        let (left, right) = fork.join(
-            Sum { range: range.start..middle, grain, body },
-            Sum { range: middle..range.end, grain, body },
-        );
-        left + right
-    }
-}
-
-impl<B: Fn(Range<usize>) -> f64 + Sync> Task for Sum<'_, B> {
-    type Output = f64;
-
-    fn run<F: Fork>(self, mut fork: F) -> f64 {
-        self.go(&mut fork)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::super::systems::Sequential;
@@ -116,11 +75,5 @@ mod tests {
             });
             assert!(data.iter().enumerate().all(|(at, element)| *element == at + 1));
         }
-    }
-
-    #[test]
-    fn a_sum_of_all_pieces() {
-        let total = sum(&mut Sequential, 0..1000, 7, &|range| range.map(|i| i as f64).sum());
-        assert!((total - 499_500.0).abs() < f64::EPSILON);
     }
 }

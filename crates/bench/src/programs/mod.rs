@@ -8,14 +8,12 @@ mod heat;
 mod integrate;
 mod jacobi;
 mod knapsack;
-mod life;
 mod lud;
 mod matmul;
 pub(crate) mod mergesort;
 mod quad;
 pub(crate) mod queens;
 mod quicksort;
-mod sieve;
 mod strassen;
 pub(crate) mod tree_sum;
 pub(crate) mod uts;
@@ -27,13 +25,11 @@ use self::heat::Heat;
 use self::integrate::Integrate;
 use self::jacobi::Jacobi;
 use self::knapsack::Knapsack;
-use self::life::Life;
 use self::lud::Lud;
 use self::matmul::Matmul;
 use self::mergesort::Mergesort;
 use self::queens::Queens;
 use self::quicksort::Quicksort;
-use self::sieve::Sieve;
 use self::strassen::Strassen;
 use self::tree_sum::TreeSum;
 use self::uts::{BINOMIAL_3L, GEOMETRIC_1, GEOMETRIC_2L, Uts};
@@ -81,8 +77,6 @@ programs! {
     Strassen,
     Fft,
     Mergesort,
-    Sieve,
-    Life,
 }
 
 #[cfg(test)]

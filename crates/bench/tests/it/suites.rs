@@ -106,8 +106,6 @@ fn every_program_is_right_under_every_system() {
         "strassen",
         "fft",
         "mergesort",
-        "sieve",
-        "life",
     ];
     let mut document = all_are_right(&ForkJoin);
     // The queue without a fence is for one worker alone.

@@ -147,7 +147,7 @@ fn all_figures_are_one_run_of_each_case_that_any_of_them_shows() {
         assert!(has(workload, system), "{workload} {system}");
     }
     // No figure shows these.
-    assert!(!has("sieve", "split") && !has("closure-torus", "mutex") && !has("fib", "rayon"));
+    assert!(!has("mergesort", "split") && !has("closure-torus", "mutex") && !has("fib", "rayon"));
     let two = bench(&["--figure", "salsa-4b,salsa-4b-simulated", "--list", "--quick"]);
     assert!(out(&two).contains("3p1c") && out(&two).contains("ratio-3-1"), "{}", out(&two));
 }
