@@ -200,7 +200,12 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
     /// again without being called. An estimate. A worker that is called out of its nap is a
     /// searcher from then on, and looks at private tasks when it has found something (L3).
     pub(crate) fn may_put_off(&self) -> bool {
-        !self.is_anybody_searching() && self.napping.load(Ordering::Relaxed) != 0
+        !self.is_anybody_searching() && self.is_anybody_napping()
+    }
+
+    /// Whether some worker sleeps for [`LONGEST_OWNERS_NAP`] at most. An estimate.
+    pub(crate) fn is_anybody_napping(&self) -> bool {
+        self.napping.load(Ordering::Relaxed) != 0
     }
 
     pub(crate) fn search(&self) {

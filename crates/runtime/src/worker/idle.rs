@@ -356,7 +356,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
         };
         // A worker that stands aside has not looked after a barrier.
         let longest = || if stands_aside.get() { FIRST_NAP } else { LONGEST_NAP };
-        let nap = || nap(worker, self.nap.min(longest()), unanswered);
+        let nap = || nap(worker, self.nap.min(longest()), unanswered, stands_aside.get());
         let slept = sleep.sleep(worker.index(), look_again, nap);
         drop(sleeping);
         let (looks, nap) = match slept {
@@ -417,14 +417,63 @@ fn stop_search<W: Sees>(worker: &W) {
 
 /// The time of a nap, if there may be something to see after it. There are three cases. A worker
 /// runs something. Or owners hesitate, so that a worker which soon runs something may put requests
-/// off. Or the barrier is `unanswered`, so that no worker can expose private tasks.
-fn nap<W: Sees>(worker: &W, nap: Duration, unanswered: bool) -> Option<Duration> {
+/// off. Or the barrier is `unanswered`, so that no worker can expose private tasks. `longest` is
+/// the time of this worker's next nap, and `stands_aside` says that it has not looked behind a
+/// barrier.
+fn nap<W: Sees>(
+    worker: &W,
+    longest: Duration,
+    unanswered: bool,
+    stands_aside: bool,
+) -> Option<Duration> {
     // In this order: see "Requests that are put off" in `sleep/README.md`.
     let hesitate = worker.wake_policy().hesitates();
-    match (worker.does_anybody_run(), hesitate) {
-        (true, false) => Some(nap),
-        (true, true) => Some(nap.min(FIRST_NAP)),
-        (false, true) => Some(nap.min(LONGEST_OWNERS_NAP)),
-        (false, false) => unanswered.then_some(nap),
+    let runs = worker.does_anybody_run();
+    let alone = || !worker.sleep().is_anybody_napping();
+    nap_time(longest, (runs, hesitate), unanswered, stands_aside, alone)
+}
+
+/// [`nap`], once it is known whether any worker runs something, and whether owners hesitate. `alone`
+/// says whether no other worker naps.
+fn nap_time(
+    longest: Duration,
+    runs_and_hesitate: (bool, bool),
+    unanswered: bool,
+    stands_aside: bool,
+    alone: impl FnOnce() -> bool,
+) -> Option<Duration> {
+    match runs_and_hesitate {
+        (true, false) => Some(longest),
+        (true, true) => Some(longest.min(FIRST_NAP)),
+        (false, true) if unanswered || stands_aside => Some(longest.min(LONGEST_OWNERS_NAP)),
+        // One napper is enough: an owner puts nothing off while none naps. The end of a nap costs
+        // as much as the wake that hesitation saves.
+        (false, true) => alone().then_some(LONGEST_OWNERS_NAP),
+        (false, false) => unanswered.then_some(longest),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn in_a_quiet_pool_whose_owners_hesitate_one_worker_naps_and_for_as_long_as_it_may() {
+        let nap = |alone| nap_time(FIRST_NAP, (false, true), false, false, || alone);
+        assert_eq!((nap(true), nap(false)), (Some(LONGEST_OWNERS_NAP), None));
+    }
+
+    #[test]
+    fn a_worker_naps_whoever_else_does_if_it_has_not_looked_behind_a_barrier_or_one_runs() {
+        let longest = LONGEST_NAP;
+        let nap = |runs, hesitate, unanswered, stands_aside| {
+            nap_time(longest, (runs, hesitate), unanswered, stands_aside, || false)
+        };
+        assert_eq!(nap(true, false, false, false), Some(longest));
+        assert_eq!(nap(true, true, false, false), Some(FIRST_NAP));
+        assert_eq!(nap(false, true, true, false), Some(LONGEST_OWNERS_NAP));
+        assert_eq!(nap(false, true, false, true), Some(LONGEST_OWNERS_NAP));
+        assert_eq!(nap(false, false, true, false), Some(longest));
+        assert_eq!(nap(false, false, false, true), None);
     }
 }
