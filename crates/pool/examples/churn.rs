@@ -13,7 +13,6 @@ use poach_pool::TaskPool;
 
 /// How many producers and how many consumers there are at a time.
 const THREADS: u64 = 2;
-/// How many tasks a handle sees before the next takes its place.
 const STINT: u64 = 10_007;
 
 fn main() -> ExitCode {

@@ -4,9 +4,8 @@
 //! $ cargo run --release -p poach-pool --example digest -- crates
 //! ```
 //!
-//! The reader is held back by the pool's capacity, so that files wait on the disk and not in
-//! memory; the hashers sleep while there is nothing to hash. The sum over all files does not depend
-//! on who hashed which, or when.
+//! The capacity holds the reader back, so that files wait on the disk and not in memory. The sum
+//! over all files does not depend on who hashed which, or when.
 
 use std::fs;
 use std::io;

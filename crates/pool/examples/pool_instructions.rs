@@ -6,9 +6,8 @@
 //! ```
 //!
 //! POOL is `task-pool`, `salsa`, `salsa-cas`, `conc-bag`, `ws-msq` or `ws-lifo`; BATCHES times
-//! COUNT tasks are put and then taken. The difference of the totals of two numbers of batches,
-//! divided by the difference of the numbers of tasks, is what one put and one get cost, their loops
-//! included.
+//! COUNT tasks are put and then taken. Two runs' difference in instructions, divided by that in
+//! tasks, is what one put and one get cost, their loops included.
 
 use std::process::ExitCode;
 use std::sync::Arc;

@@ -1,5 +1,4 @@
-//! What safe code cannot write. Each program stands beside a twin that differs in what the error is
-//! about, and compiles.
+//! What safe code cannot write. Each program has a twin that differs in the error, and compiles.
 
 /// Tasks that may not go to another thread.
 ///
@@ -111,9 +110,8 @@ pub struct TasksThatEnd;
 /// ```
 pub struct HandlesOfTwo;
 
-/// A queue of the user's own in the place of WS-MSQ's and WS-LIFO's: the trait `SharedQueue` of
-/// what `SharedQueues` is made of has no name outside. (Its `node` and `into_task` make and unmake
-/// a node, which nobody else can push.)
+/// A queue of the user's own for `SharedQueues`: the trait `SharedQueue` has no name outside. (Its
+/// `node` and `into_task` make and unmake a node, which nobody else can push.)
 ///
 /// ```compile_fail,E0603
 /// use poach_pool::shared_queue::{SharedQueue, SharedQueues};

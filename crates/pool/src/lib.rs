@@ -18,33 +18,27 @@
 //! });
 //! ```
 //!
-//! A pool has the interface of a channel: puts and gets that wait, try or time out, a capacity,
-//! iterators, disconnection when one side is gone, and selection. It has async puts and gets, and
-//! with the feature `async` streams and sinks. It is built on SALSA, the pool of Gidron, Keidar,
-//! Perelman and Perez, whose puts and gets have neither a fence nor a compare-and-swap on their
-//! fast paths.
+//! It is built on SALSA, the pool of Gidron, Keidar, Perelman and Perez, whose puts and gets have
+//! neither a fence nor a compare-and-swap on their fast paths.
 //!
-//! It runs nothing: the program's own threads take the tasks and do them. "Task pool" is the
-//! papers' name for a structure that holds tasks. A pool of threads that runs closures is
-//! `poach::ThreadPool`.
+//! "Task pool" is the papers' name for a structure that holds tasks: it runs nothing. A pool of
+//! threads that runs closures is `poach::ThreadPool`.
 //!
 //! # What order is promised
 //!
 //! None between producers, and none between the tasks of one producer, which spreads them over the
 //! consumers ([`Builder::balancing`]). Tasks that go to one consumer come out in the order in which
-//! they were put, unless another consumer steals them. A stolen chunk keeps its order, but another
-//! consumer empties it, before or after other chunks. With one consumer and one producer, and while
-//! no others come or go, the order is that of a queue. **If order matters, use a channel.** Use a
-//! channel, too, if tasks are few and each must go to the receiver that has waited longest, or if a
-//! value must reach all of several receivers.
+//! they were put, unless another consumer steals them. A stolen chunk keeps its order, but is
+//! emptied before or after other chunks. With one consumer and one producer, and while no others
+//! come or go, the order is that of a queue. **If order matters, use a channel.** Use one, too, if
+//! each task must go to the receiver that has waited longest, or to several receivers.
 //!
 //! # Waiting
 //!
 //! [`Consumer::get`] looks 64 times and then sleeps, and [`Producer::put`] does where there is no
 //! room. Between the looks they yield, but not while yields run threads that compute something
-//! else, nor when a timeout is nearly over. A put wakes one sleeping consumer, if there is one.
-//! That a put and a consumer about to sleep do not miss each other is ensured by `membarrier(2)`,
-//! which the consumer pays for.
+//! else, nor when a timeout is nearly over. A put wakes one sleeping consumer, if there is one. The
+//! consumer's `membarrier(2)` ensures that the two do not miss each other.
 //!
 //! # Memory
 //!
@@ -53,8 +47,7 @@
 //!
 //! # Foreign code
 //!
-//! A pool holds no lock while it calls code of its user's. That code may use the pool, and may
-//! panic:
+//! A pool holds no lock while it calls its user's code. That code may use the pool, and may panic:
 //!
 //! | code | where it runs | what was begun | if it panics |
 //! |---|---|---|---|
@@ -91,7 +84,6 @@ pub mod baselines;
 #[cfg(doctest)]
 mod compile_fail;
 pub mod mechanism;
-// Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models;
 pub mod policy;

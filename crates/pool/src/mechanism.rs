@@ -1,8 +1,7 @@
 //! What a pool of single-consumer pools can do: the paper's Algorithm 1, as a trait.
 //!
-//! The paper separates mechanism and policy (section 4). The mechanism manages the tasks that
-//! arrive at one consumer and lets others steal them; the policy, [`crate::policy`], says which
-//! consumer a producer serves and from whom a consumer steals. SALSA and its rivals are mechanisms.
+//! The mechanism manages the tasks that arrive at one consumer and lets others steal them (section
+//! 4); [`crate::policy`] says which consumer a producer serves and from whom a consumer steals.
 //!
 //! | paper | here |
 //! |---|---|
@@ -12,13 +11,12 @@
 //! | `setIndicator`, `checkIndicator` | [`Mechanism::announced`], read before and after |
 //!
 //! **The indicator turned round.** In the paper each pool has a bit for each consumer. The consumer
-//! that has emptied the pool clears all of them afterwards. `checkEmpty` sets its own bit and looks
-//! whether it stays set, in n traversals, as up to n - 1 consumers may not have cleared it yet.
-//! Here each consumer *announces*, in a word that it alone writes, that it is about to take a task
-//! that may be a pool's last. It does so between the instants at which it sees that task and takes
-//! it. `check_empty` reads all the words before and after. So the path of every last task has one
-//! plain store in place of n stores to lines that others write, and two traversals are enough for
-//! every n: see [`policy`](crate::policy).
+//! that has emptied the pool clears all of them *afterwards*. `checkEmpty` sets its own bit and
+//! looks whether it stays set, in n traversals, as up to n - 1 consumers may not have cleared it
+//! yet. Here each consumer *announces*, in a word that it alone writes, that it is about to take a
+//! task that may be a pool's last, after it has seen that task. `check_empty` reads all the words
+//! before and after. So a last task costs one plain store in place of n stores to lines that others
+//! write, and two traversals are enough for every n: see [`policy`](crate::policy).
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -74,8 +72,7 @@ pub trait Mechanism<T: Send>: Debug + Send + Sync + Sized {
     /// [`NoHandle`].
     fn consumer(self: &Arc<Self>) -> Result<Self::Consumer, NoHandle>;
 
-    /// The number of single-consumer pools, counted from number 0: no other pool holds a task. It
-    /// may shrink when consumers leave.
+    /// The number of pools, counted from 0: no other holds a task. May shrink when consumers leave.
     fn pools(&self) -> usize;
 
     /// Whether a consumer has `pool` now: a hint.

@@ -1,4 +1,4 @@
-//! What the models of this crate's parts have in common: a search to its end.
+//! For the modules `models`, which Miri cannot run: the checker's threads switch stacks.
 
 use poach_check::{Config, Coverage, Threads, explore};
 

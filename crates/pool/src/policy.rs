@@ -1,5 +1,4 @@
-//! Algorithm 2: how a producer chooses a consumer, how a consumer chooses a victim, and when all
-//! pools are empty.
+//! Algorithm 2: how producers choose consumers and consumers victims, and when all pools are empty.
 //!
 //! [`Feeder`] and [`Taker`] work over any [`Mechanism`]; they add no shared word of their own.
 //!
@@ -17,10 +16,8 @@
 //! # Why `None` means empty
 //!
 //! `check_empty` (lines 30-36, section 5.5) must not be deceived by a task that comes to a pool it
-//! has passed while the last one leaves a pool it has not reached yet. It reads what all consumers
-//! have [announced](Mechanism::announced), traverses all pools twice, reads the announcements
-//! again, and answers `true` only if no traversal found a task and nobody announced anything
-//! between.
+//! has passed while the last one leaves a pool it has not reached yet. It answers `true` only if B
+//! and C find no task, and D reads the same [announcements](Mechanism::announced) and pools as A.
 //!
 //! | step | | |
 //! |---|---|---|
@@ -53,9 +50,8 @@
 //! D sees every change of the number of pools. A consumer that takes over a pool goes on with the
 //! numbers of the consumer before it.
 //!
-//! The paper's consumers clear the indicator *after* the event, so each may have emptied a pool
-//! without having said so yet. That takes n traversals of n pools for every empty `get`; here an
-//! empty `get` is O(n).
+//! So an empty `get` is O(n), and the paper's O(n²): its consumers clear the indicator after the
+//! event (see [`mechanism`](crate::mechanism)).
 //!
 //! A put is at the instant its last store reaches memory. Where the caller knows of a put, because
 //! the two are one thread or have synchronised since, that instant has passed.
@@ -63,10 +59,8 @@
 //! # Foreign code
 //!
 //! A policy's distance is foreign code. It is called for each pool once each time the list is made,
-//! before the list is changed or a task taken. If it panics nothing has happened, and the task to
-//! be put is with the caller. The caller drops it as the panic unwinds, or keeps it, as a future
-//! does. If there is no memory for a list, the pools are served and robbed in the order of their
-//! numbers.
+//! before a task is taken. If it panics nothing has happened, and the caller still has the task to
+//! be put. Without memory for a list, pools are served and robbed in the order of their numbers.
 
 use std::sync::Arc;
 
@@ -98,7 +92,6 @@ impl std::fmt::Debug for Policy {
     }
 }
 
-/// Pools in the order in which one handle goes to them.
 #[derive(Debug, Default)]
 struct AccessList {
     /// Sorted. Empty where there is no memory for it.
@@ -116,12 +109,10 @@ struct AccessList {
 struct Entry {
     left: bool,
     distance: u64,
-    /// Its turn among equally distant ones.
     turn: usize,
 }
 
 impl AccessList {
-    /// Makes the list again if consumers came or went.
     fn follow<T: Send, P: Mechanism<T>>(
         &mut self,
         pools: &P,
@@ -152,7 +143,6 @@ impl AccessList {
         (self.first + turn) % self.count
     }
 
-    /// The pools, in order.
     fn iter(&self) -> impl Iterator<Item = usize> {
         (0..self.count)
             .map(|place| self.pool_in(self.order.get(place).map_or(place, |entry| entry.turn)))
@@ -188,7 +178,6 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
         })
     }
 
-    /// One more producer, of the same pools and home.
     pub(crate) fn another(&self) -> Result<Self, NoHandle> {
         Feeder::at(&self.pools, self.policy.clone(), self.home)
     }
@@ -203,8 +192,7 @@ impl<T: Send, P: Mechanism<T>> Feeder<T, P> {
         if self.prepare() { self.end.produce_force(self.nearest, task) } else { Err(task) }
     }
 
-    /// Finds a place for the next task, without the task, which may be large. `false` where there
-    /// is no memory for one.
+    /// Without the task, which may be large. `false` where there is no memory for a place.
     #[inline(always)]
     pub(crate) fn prepare(&mut self) -> bool {
         self.end.prepare(self.nearest, false) || self.find_place()
@@ -258,12 +246,10 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         Ok(Taker { end, access: AccessList::default(), home, policy, pools: Arc::clone(pools) })
     }
 
-    /// The number of the pool that is this consumer's.
     pub(crate) fn number(&self) -> usize {
         self.end.number()
     }
 
-    /// Moves to another home.
     pub(crate) fn settle(&mut self, home: usize) {
         if self.home != home {
             (self.home, self.access.made_for) = (home, None);
@@ -282,7 +268,6 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         }
     }
 
-    /// With the mechanism's `consume` and `steal`.
     #[cold]
     #[inline(never)]
     pub(crate) fn look_further<R, A>(
@@ -313,9 +298,8 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
         }
     }
 
-    /// Lines 30-36: whether there was an instant in this call at which no pool held a task. Looks
-    /// at each of the n pools twice, and twice more for each theft that is under way; once if n
-    /// is 1.
+    /// Lines 30-36: whether there was an instant in this call when no pool held a task. Looks at
+    /// each of the n pools twice, and twice more for each theft that is under way; once if n is 1.
     pub fn check_empty(&mut self) -> bool {
         let pools = &*self.pools;
         // In this order, and the other way round at the end.
@@ -326,15 +310,13 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
             sum = sum.wrapping_add(number);
             moving += (number % 2) as usize;
         }
-        // Steps B and C, and more traversals if tasks are being moved; B alone if no other consumer
-        // takes.
+        // B and C, and more if tasks are being moved; B alone if no other consumer takes.
         let rounds = if count == 1 { 1 } else { 2 * moving + 2 };
         for _ in 0..rounds {
             if !(0..count).all(|pool| self.end.is_empty(pool)) {
                 return false;
             }
         }
-        // Step D.
         let again = (0..count).map(|pool| pools.announced(pool)).fold(0, u64::wrapping_add);
         again == sum && pools.pools() == count && pools.changes() == changes
     }

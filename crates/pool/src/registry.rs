@@ -1,27 +1,22 @@
-//! Storage that lives as long as the pool. Entries are found by their number; they never move and
-//! are not freed while a handle lives.
+//! Storage that lives as long as the pool. Entries are found by their number; they never move.
 //!
-//! Chunks and the records of consumers and producers live here. Their memory is *type-stable*: a
-//! thread with the number or address of an entry may read its words at any later time, and finds
-//! words of the same kind. The values may be stale; [`salsa`](crate::salsa) says how a reader
+//! The memory is *type-stable*: a thread with the number or address of an entry may read its words
+//! at any later time, and finds words of the same kind. They may be stale: [`salsa`](crate::salsa)
 //! validates them. So lists and records need no protection against being freed under a reader.
 //!
 //! A [`Registry`] is an append-only vector of segments, each twice as long as the one before.
 //! `push` takes a number with one compare-and-swap (lock-free); `get` is two loads (wait-free).
 //!
-//! [`Entries`] are records, each held by one handle at a time. A new handle claims a released entry
-//! with the content of its record, so there are never more entries than there were handles at one
-//! time.
+//! [`Entries`] are records, each held by one handle at a time. A new handle claims a released
+//! entry, so there are never more entries than there were handles at one time.
 
 use core::ptr;
 
 use poach_memory::{Memory, Ordering, Pointer, Word};
 
-/// Length of the first segment.
 const FIRST: usize = 8;
 /// 8 + 16 + .. + 2^26: more entries than any machine has memory for chunks.
 const SEGMENTS: usize = 24;
-/// The most entries that a registry can hold.
 pub(crate) const MOST: usize = FIRST * ((1 << SEGMENTS) - 1);
 
 /// Moves `value` to the heap, or gives it back where there is no memory.
@@ -36,9 +31,8 @@ pub(crate) fn try_box<T>(value: T) -> Result<Box<T>, T> {
     Ok(unsafe { Box::from_raw(slice.cast::<T>()) })
 }
 
-/// Calls `step` until it returns `false`, also while a panic of `step` unwinds: if the drop of one
-/// task panics, the rest are still dropped. A second panic aborts the program, as in the drop of a
-/// `Vec`. `step` may be called once more after it has returned `false`.
+/// Calls `step` until it returns `false`, also while a panic of `step` unwinds. A second panic
+/// aborts the program, as in the drop of a `Vec`. `step` may be called once more after `false`.
 pub(crate) fn each(step: impl FnMut() -> bool) {
     struct Each<F: FnMut() -> bool>(F);
     impl<F: FnMut() -> bool> Each<F> {
@@ -54,7 +48,6 @@ pub(crate) fn each(step: impl FnMut() -> bool) {
     Each(step).run();
 }
 
-/// A vector that only grows, shared by all threads.
 pub(crate) struct Registry<R, M: Memory> {
     len: M::Word,
     segments: [M::Pointer<Segment<R, M>>; SEGMENTS],
@@ -62,7 +55,6 @@ pub(crate) struct Registry<R, M: Memory> {
 
 struct Segment<R, M: Memory>(Vec<M::Pointer<R>>);
 
-/// Segment and place in it of entry `index`.
 fn locate(index: usize) -> (usize, usize) {
     let segment = (index / FIRST + 1).ilog2() as usize;
     (segment, index - FIRST * ((1 << segment) - 1))
@@ -78,12 +70,10 @@ impl<R, M: Memory> Registry<R, M> {
 
     /// The number of numbers given out. The entry of the last may not be stored yet.
     pub(crate) fn len(&self) -> usize {
-        // Acquire pairs with the AcqRel exchange in `push`: a thread that sees a number sees what
-        // the pusher had done before.
+        // Acquire pairs with the exchange in `push`: what the pusher had done before is seen.
         self.len.load(Ordering::Acquire) as usize
     }
 
-    /// Entry `index`, unless it is not there (yet).
     #[inline]
     pub(crate) fn get(&self, index: usize) -> Option<&R> {
         if index >= MOST {
@@ -103,8 +93,7 @@ impl<R, M: Memory> Registry<R, M> {
         (0..self.len()).filter_map(|index| self.get(index))
     }
 
-    /// Appends the result of `make`, which gets the entry's number. `None` if there is no memory,
-    /// or no number below `limit`.
+    /// `None` if there is no memory, or no number below `limit`.
     #[cold]
     pub(crate) fn push(
         &self,
@@ -150,8 +139,7 @@ impl<R, M: Memory> Registry<R, M> {
         entries.try_reserve_exact(length).ok()?;
         entries.extend((0..length).map(|_| M::Pointer::new(ptr::null_mut())));
         let mine = Box::into_raw(try_box(Segment(entries)).ok()?);
-        // Release pairs with the Acquire in `get`; Acquire sees the segment of the thread that was
-        // first.
+        // Release pairs with `get`. Acquire sees the segment of the thread that was first.
         if shared
             .compare_exchange(ptr::null_mut(), mine, Ordering::AcqRel, Ordering::Acquire)
             .is_err()
@@ -190,14 +178,11 @@ impl<R, M: Memory> Drop for Registry<R, M> {
     }
 }
 
-// SAFETY: a registry owns its entries and hands out shared references to them in any thread; the
-// last handle frees them in its own.
+// SAFETY: it owns its entries, and the last handle frees them in its own thread.
 unsafe impl<R: Send + Sync, M: Memory> Send for Registry<R, M> {}
-// SAFETY: it hands out shared references to its entries in any thread, and the last handle frees
-// them.
+// SAFETY: any thread gets shared references to the entries; the last handle frees them.
 unsafe impl<R: Send + Sync, M: Memory> Sync for Registry<R, M> {}
 
-/// A record that one handle at a time holds.
 pub(crate) struct Entry<R, M: Memory> {
     held: M::Word,
     pub(crate) record: R,
@@ -218,7 +203,6 @@ impl<R, M: Memory> Entry<R, M> {
     }
 }
 
-/// Records, each held by at most one handle.
 pub(crate) struct Entries<R, M: Memory> {
     entries: Registry<Entry<R, M>, M>,
     changes: M::Word,
@@ -248,7 +232,6 @@ impl<R, M: Memory> Entries<R, M> {
         Some((number, &entry.record))
     }
 
-    /// Adds an entry that nobody holds yet.
     pub(crate) fn prepare(&self, make: impl Fn(usize) -> Option<R>) -> Option<()> {
         let make = |number| Some(Entry { held: M::Word::new(0), record: make(number)? });
         self.entries.push(MOST, make).map(|_| ())
@@ -350,7 +333,6 @@ mod tests {
         assert!(seen.is_sorted_by(|before, after| before < after), "{seen:?}");
     }
 
-    // Miri cannot run what switches stacks, as the checker's threads do.
     #[cfg(not(miri))]
     mod models {
         use std::rc::Rc;
@@ -361,7 +343,6 @@ mod tests {
 
         use super::*;
 
-        /// A place that the model tells a race of.
         type Place = <Simulated as Memory>::Cell<u32>;
 
         #[test]

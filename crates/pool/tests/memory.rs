@@ -1,5 +1,4 @@
-//! What happens where there is no memory: the task comes back, and the pool goes on. And that
-//! memory that is not used any more is given back.
+//! Where there is no memory the task comes back. Memory that is not used any more is given back.
 
 #![expect(unsafe_code, reason = "an allocator that can be told to refuse")]
 
@@ -36,7 +35,6 @@ thread_local! {
     static NODES: Cell<i64> = const { Cell::new(0) };
 }
 
-/// A task that is larger than anything else here.
 type Large = [u64; 1000];
 
 fn count(layout: Layout, change: i64) {
@@ -127,9 +125,8 @@ fn a_pool_or_a_handle_that_cannot_be_had_is_an_error() {
     assert!(pool.consumer().is_ok());
 }
 
-/// Runs `act` with 0 requests for memory granted, then with 0 and 1, then with 0, 1 and 2, and so
-/// on until it succeeds. Each round begins at 0, because memory from earlier rounds is kept and
-/// fewer requests are needed then.
+/// Runs `act` with 0 requests granted, then with 0 and 1, then with 0, 1 and 2, until it succeeds.
+/// Each round begins at 0: memory from earlier rounds is kept, and fewer requests are needed.
 fn at_each_request<R>(mut act: impl FnMut() -> Option<R>) -> R {
     for most in 0..50 {
         for granted in 0..=most {
@@ -162,7 +159,6 @@ fn a_handle_that_cannot_be_had_leaves_its_entry() {
     no_entry_is_lost(WsLifo::<u64, Machine>::new().unwrap());
 }
 
-/// How many chunks a pool of SALSA's has made.
 fn chunks(pools: &impl Debug) -> usize {
     let text = format!("{pools:?}");
     let count = text.split("chunks: ").nth(1).unwrap().split(',').next();
@@ -224,8 +220,7 @@ fn a_node_that_nobody_looks_at_is_freed() {
     no_node_is_kept(WsLifo::<Large, Machine>::with_retention(Retention::NONE).unwrap());
 }
 
-/// Each task is a chunk of its own here. A consumer that takes a task has left the chunk before,
-/// which is freed with the next.
+/// Each task is a chunk of its own. A consumer's last chunk is freed with the next.
 #[test]
 fn a_bags_chunk_that_nobody_looks_at_is_freed() {
     type Look = fn(&mut BagConsumer<Large, Machine>) -> bool;
@@ -245,7 +240,6 @@ fn a_bags_chunk_that_nobody_looks_at_is_freed() {
     }
 }
 
-/// Handles that come and go take up no more memory than the first.
 fn handles_leave_nothing<P: Mechanism<u64>>(pools: P) {
     let pools = Arc::new(pools);
     let come_and_go = || drop((pools.producer().unwrap(), pools.consumer().unwrap()));
@@ -280,8 +274,7 @@ fn a_chunks_further_words_are_freed_with_it() {
         let consumers = [(); 9].map(|()| pools.consumer().unwrap());
         let [.., mut first, mut second] = consumers;
         assert!((0..3).all(|task| producer.produce_force(0, task).is_ok()));
-        // The fence of the first's hazard pointer, and then the exchange that publishes its words:
-        // before that the other steals.
+        // After the fence of the hazard pointer, before the exchange that publishes the words.
         let mut exchanges = 0;
         HOOK.set(Some(Box::new(move |kind| {
             exchanges += usize::from(kind == Kind::Exchange);

@@ -3,9 +3,8 @@
 //! Source: Sundell, Gidenstam, Papatriantafilou and Tsigas, *A Lock-Free Algorithm for Concurrent
 //! Bags*, SPAA 2011, as the SALSA paper evaluates it (section 6.2). There producers and consumers
 //! are different threads, the list of chunks is simpler, and each consumer begins its search at a
-//! producer of its own. Every take is one compare-and-swap of a slot's state; a consumer searches a
-//! chunk slot by slot. No pool belongs to one consumer: `consume` looks everywhere, and `steal`
-//! finds nothing more.
+//! producer of its own. Every take is one compare-and-swap of a slot's state. No pool belongs to
+//! one consumer: `consume` looks everywhere, and `steal` finds nothing more.
 //!
 //! A list's chunks are oldest first. Only the first is taken from; when all its slots are taken its
 //! head moves on, by compare-and-swap, and the winner retires the chunk. A hazard pointer keeps a
@@ -51,7 +50,6 @@ struct Slot<T, M: Memory> {
 }
 
 struct Chunk<T, M: Memory> {
-    /// The number of this chunk in its list.
     serial: u64,
     slots: Vec<Slot<T, M>>,
     next: M::Pointer<Chunk<T, M>>,
@@ -73,7 +71,6 @@ impl<T, M: Memory> Chunk<T, M> {
     }
 }
 
-/// A producer's list. It always has a chunk.
 struct List<T, M: Memory> {
     head: CachePadded<M::Pointer<Chunk<T, M>>>,
     /// The last chunk and how much of it is filled: the producer's, kept here for the next.
@@ -126,7 +123,6 @@ fn read<T, M: Memory>(slot: &Slot<T, M>) -> T {
     })
 }
 
-/// A consumer's `announced` word.
 type Announced<M> = CachePadded<<M as Memory>::Word>;
 
 struct Core<T: Send, M: Memory> {
@@ -306,7 +302,6 @@ pub struct BagConsumer<T: Send, M: Memory> {
     core: Arc<Core<T, M>>,
 }
 
-/// What a consumer needs to find a task.
 struct Search<T: Send, M: Memory> {
     hazards: Hazards<Chunk<T, M>, M>,
     /// Where the last search ended: producer, chunk and slot. The slots before it are taken.
@@ -341,7 +336,6 @@ impl<T: Send, M: Memory> Core<T, M> {
 }
 
 impl<T: Send, M: Memory> Search<T, M> {
-    /// Takes a task from a list, if it finds one.
     fn take_from(&mut self, core: &Core<T, M>, producer: usize, list: &List<T, M>) -> Option<T> {
         loop {
             let found = self.hazards.protect(0, &list.head);
@@ -390,7 +384,6 @@ impl<T: Send, M: Memory> Search<T, M> {
         }
     }
 
-    /// Announces the take of slot `at` if none is seen full after it.
     fn announce_if_last(&mut self, chunk: &Chunk<T, M>, at: usize) {
         // Relaxed: a slot that is seen full is not taken before the one at `at`.
         let next_is_full =
@@ -413,7 +406,6 @@ impl<T: Send, M: Memory> Consume<T> for BagConsumer<T, M> {
 
     fn consume(&mut self) -> Option<T> {
         let Self { search, core, .. } = self;
-        // At least one, even if there is no list yet.
         let lists = core.lists.len().max(1);
         let mut producer = self.number;
         if producer >= lists {

@@ -34,7 +34,6 @@ impl Retention {
 
 struct Record<N, M: Memory> {
     hazards: CachePadded<[M::Pointer<N>; HAZARDS]>,
-    /// Nodes removed and not freed yet; only the entry's holder uses them.
     retired: M::Cell<Vec<*mut N>>,
 }
 
@@ -57,7 +56,6 @@ impl<N, M: Memory> Drop for Record<N, M> {
     }
 }
 
-/// All threads' hazard pointers to nodes `N`.
 pub(crate) struct Domain<N, M: Memory> {
     entries: Entries<Record<N, M>, M>,
     retention: Retention,
@@ -129,7 +127,6 @@ impl<N, M: Memory> Domain<N, M> {
     }
 }
 
-/// One thread's hazard pointers.
 pub(crate) struct Hazards<N, M: Memory> {
     record: NonNull<Record<N, M>>,
     number: usize,
@@ -144,10 +141,8 @@ impl<N, M: Memory> Hazards<N, M> {
         unsafe { self.record.as_ref() }
     }
 
-    /// Puts hazard pointer `which` on the node that `source` names, and returns it.
-    ///
-    /// The node is not freed before the pointer is moved, if a thread that removes nodes removes
-    /// them from `source` first.
+    /// Puts hazard pointer `which` on the node that `source` names, and returns it. The node is not
+    /// freed before the pointer is moved, if threads that remove nodes do so from `source` first.
     pub(crate) fn protect(&self, which: usize, source: &M::Pointer<N>) -> *mut N {
         // Relaxed: only compared.
         let mut node = source.load(Ordering::Relaxed);
@@ -186,7 +181,6 @@ mod tests {
 
     use super::*;
 
-    /// Counts how many of it are dropped.
     struct Dropped(Rc<Count<usize>>);
 
     impl Drop for Dropped {
@@ -204,8 +198,7 @@ mod tests {
         hazards: &Hazards<Dropped, Machine>,
         node: *mut Dropped,
     ) {
-        // SAFETY: from a box, found by nobody but those that the test has put a hazard pointer on
-        // it for, and retired once.
+        // SAFETY: from a box, found by nobody without a hazard pointer, and retired once.
         unsafe { domain.retire(hazards, node) };
     }
 
@@ -260,7 +253,6 @@ mod tests {
         }
     }
 
-    // Miri cannot run what switches stacks, as the checker's threads do.
     #[cfg(not(miri))]
     mod models {
         use std::sync::Arc;
@@ -270,7 +262,6 @@ mod tests {
 
         use super::super::*;
 
-        /// A place that the model tells a race of.
         type Place = <Simulated as Memory>::Cell<u32>;
         type Sources = [<Simulated as Memory>::Pointer<Place>; 2];
 
@@ -286,7 +277,6 @@ mod tests {
         }
 
         fn look_again(hazards: &Hazards<Place, Simulated>, sources: &Sources) {
-            // The pointer goes from one node to the other.
             for source in sources {
                 look(hazards.protect(0, source));
             }
@@ -322,8 +312,7 @@ mod tests {
         }
 
         /// A node is removed, written anew once no thread reads it, and put back, as when an
-        /// allocator returns the same address again. A thread that has seen it before sees its new
-        /// content.
+        /// allocator returns the same address again.
         #[test]
         fn who_finds_a_node_again_finds_what_is_in_it_now() {
             clean_on_both(|threads| {

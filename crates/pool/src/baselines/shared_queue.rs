@@ -1,12 +1,10 @@
 //! WS-MSQ and WS-LIFO: a pool for each consumer, each a queue or stack for all threads.
 //!
-//! Source: the SALSA paper, section 6.2. A multi-producer, multi-consumer queue can do all that a
-//! single-consumer pool must: `consume` and `steal` are the same operation, on the consumer's own
-//! pool or on another's. [`MsQueue`](crate::baselines::ws_msq) and
-//! [`Stack`](crate::baselines::ws_lifo) are the two queues; this module is their common part.
+//! Source: the SALSA paper, section 6.2. `consume` and `steal` are the same operation, on the
+//! consumer's own pool or on another's. [`MsQueue`](crate::baselines::ws_msq) and
+//! [`Stack`](crate::baselines::ws_lifo) are the two queues.
 //!
-//! All consumers rob *pools without a consumer*, and new consumers take them over. A producer looks
-//! which consumers there are once in [`TURN`] puts.
+//! A producer looks which consumers there are once in [`TURN`] puts.
 
 use core::fmt;
 use core::ptr::NonNull;
@@ -183,7 +181,6 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Mechanism<T> for SharedQueues<T, 
 /// A producer of [`SharedQueues`].
 pub struct QueueProducer<T: Send, M: Memory, Q: SharedQueue<T, M>> {
     hazards: Hazards<Q::Node, M>,
-    /// Puts left before the next look at the consumers.
     left: u32,
     number: usize,
     core: Arc<Core<T, M, Q>>,
@@ -200,9 +197,8 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Produce<T> for QueueProducer<T, M
         self.number
     }
 
-    /// A shared queue is never full. But without `grow` a producer's first call is refused, and
-    /// then one after every [`TURN`] others, so that the policy looks again which consumer is
-    /// nearest.
+    /// Without `grow` a producer's first call is refused, and then one after every [`TURN`] others,
+    /// so that the policy looks again which consumer is nearest.
     fn prepare(&mut self, _pool: usize, grow: bool) -> bool {
         if grow {
             return true;
@@ -281,7 +277,6 @@ impl<T: Send, M: Memory, Q: SharedQueue<T, M>> Drop for QueueConsumer<T, M, Q> {
     }
 }
 
-// Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models {
     use std::cell::RefCell;
@@ -336,11 +331,8 @@ mod models {
         }
     }
 
-    /// A place that the model tells a race of.
     type Place = <Simulated as Memory>::Cell<u32>;
 
-    /// A producer writes a place before it puts a task; who reads that a consumer has announced the
-    /// task reads the place.
     #[test]
     fn who_reads_an_announcement_knows_what_its_consumer_saw() {
         let model = |threads: &mut Threads| {

@@ -1,9 +1,8 @@
 //! Treiber's stack: WS-LIFO's pool.
 //!
-//! Source: Michael, *Hazard Pointers*, IEEE TPDS 2004, figure 10: IBM's LIFO list, made safe by a
-//! hazard pointer on the topmost node. While the pointer is on it the node is not freed. So its
-//! address cannot be on top again as another node, and the exchange cannot mistake one for the
-//! other.
+//! Source: Michael, *Hazard Pointers*, IEEE TPDS 2004, figure 10: IBM's LIFO list with a hazard
+//! pointer on the topmost node, which is not freed meanwhile. So its address cannot be on top again
+//! as another node, and the exchange cannot mistake one for the other.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -19,7 +18,6 @@ pub type WsLifo<T, M> = SharedQueues<T, M, Stack<T, M>>;
 
 /// A node of a [`Stack`].
 pub struct Node<T, M: Memory> {
-    /// The node below. Set before the node is published.
     next: M::Pointer<Node<T, M>>,
     task: M::Cell<MaybeUninit<T>>,
 }

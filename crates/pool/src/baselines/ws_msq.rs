@@ -2,13 +2,11 @@
 //!
 //! Source: Michael and Scott, *Simple, Fast, and Practical Non-Blocking and Blocking Concurrent
 //! Queue Algorithms*, PODC 1996, with hazard pointers as in Michael's paper of 2004, figure 9. A
-//! linked list after a dummy node. A thread that links a node to the last one has put it. A thread
-//! that moves `head` to the next node has that node's task, and retires the old head. The winner
-//! reads the task under a hazard pointer, because the node is the dummy now and may be removed at
-//! any time.
+//! linked list after a dummy node. A thread that moves `head` to the next node has that node's
+//! task, and retires the old head. It reads the task under a hazard pointer, because the node is
+//! the dummy now and may be removed at any time.
 //!
-//! `tail` may be one behind. No thread moves `head` past it, so a put takes effect when `tail`
-//! moves.
+//! `tail` may be one behind. No thread moves `head` past it: a put takes effect when `tail` moves.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -78,8 +76,7 @@ impl<T: Send, M: Memory> SharedQueue<T, M> for MsQueue<T, M> {
                 .compare_exchange(null, node, Ordering::Release, Ordering::Relaxed)
                 .is_ok()
             {
-                // Release, as above, for threads that find it by `tail`. If it fails another thread
-                // has helped.
+                // Release, as above. If it fails another thread has helped.
                 let _ =
                     self.tail.compare_exchange(last, node, Ordering::Release, Ordering::Relaxed);
                 hazards.clear();
@@ -150,8 +147,7 @@ fn take<T, M: Memory>(node: &Node<T, M>) -> T {
     node.task.with(|task| {
         // SAFETY: written before the node was published, and never again.
         let task = unsafe { task.read() };
-        // SAFETY: only the winner reads it, and only from nodes made with a task: the first dummy
-        // is no node's `next`.
+        // SAFETY: the winner alone reads it, from a node with a task: the dummy is no `next`.
         unsafe { task.assume_init() }
     })
 }

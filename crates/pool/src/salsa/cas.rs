@@ -1,15 +1,13 @@
-//! SALSA+CAS: SALSA's chunks, chunk pools and producers, but owners and thieves take every task by
-//! one compare-and-swap.
+//! SALSA+CAS: SALSA, but owners and thieves take every task by one compare-and-swap.
 //!
-//! Source: the SALSA paper, section 6.2: "a simplistic SALSA variation, in which every `consume()`
-//! and `steal()` operation tries to take a single task using CAS". It shows what SALSA's fast path
-//! and its stealing of chunks are worth.
+//! Source: the SALSA paper, section 6.2. It shows what SALSA's fast path and its stealing of chunks
+//! are worth.
 //!
 //! In one life a chunk stays with the consumer that it was filled for, and that consumer's `taken`
 //! word counts for all. Slot k belongs to the thread that moves the word from k to k + 1. The
 //! protocol has a single word, so it needs no fence. The hazard pointer keeps the chunk from being
-//! reused between the exchange and the reading of the slot. It also keeps a taker's exchange from
-//! succeeding on the count of another life.
+//! reused between the exchange and the reading of the slot, and the exchange from succeeding on the
+//! count of another life.
 
 use core::fmt;
 use core::ptr;
@@ -128,7 +126,6 @@ impl<T: Send, M: Memory> SalsaCasConsumer<T, M> {
         unsafe { self.record.as_ref() }
     }
 
-    /// Takes a task from the protected chunk, if it is `owner`'s and has one.
     fn take_current(&mut self, owner: usize) -> Option<T> {
         // SAFETY: null, or a chunk of the registry that `core` keeps.
         let chunk = unsafe { self.chunk.as_ref() }?;

@@ -1,5 +1,4 @@
-//! A chunk: the slots that one producer fills, and the words that say which consumer may empty
-//! them.
+//! A chunk: the slots that one producer fills, and the words that say who may empty them.
 
 use core::mem::MaybeUninit;
 use core::ptr;
@@ -9,14 +8,12 @@ use poach_memory::{CachePadded, Cell, Memory, Ordering, Pointer, Word};
 use super::found::Found;
 use crate::registry::{each, try_box};
 
-/// The most consumers that a pool has.
 pub(crate) const MOST_CONSUMERS: usize = INLINE + MORE[0] + MORE[1];
 /// Consumers whose `taken` words stand in the chunk; the others' are allocated on first use.
 const INLINE: usize = 7;
 const MORE: [usize; 2] = [57, 960];
 
-/// A chunk's owner: the paper's owner word with its tag (section 5.3), and the paper's node beside
-/// it.
+/// The paper's owner word with its tag (section 5.3), and the paper's node.
 ///
 /// | bits | what |
 /// |---|---|
@@ -24,12 +21,10 @@ const MORE: [usize; 2] = [57, 960];
 /// | 12..24 | the consumer whose `taken` word says how much of the chunk is taken |
 /// | 24..64 | tag: grows with every change of owner, so that no value comes twice |
 ///
-/// The tag has 40 bits: it wraps after 10^12 thefts of one chunk, and then harms only a thief that
-/// slept through exactly that number.
+/// It wraps after 10^12 thefts of a chunk, and harms a thief that slept through exactly as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Term(pub(super) u64);
 
-/// The owner of a chunk that is in no consumer's pool.
 const NOBODY: u64 = (1 << ID_BITS) - 1;
 const ID_BITS: u32 = 12;
 
@@ -38,7 +33,6 @@ impl Term {
         (self.0 & NOBODY) as usize
     }
 
-    /// The consumer whose `taken` word counts.
     pub(super) fn source(self) -> usize {
         (self.0 >> ID_BITS & NOBODY) as usize
     }
@@ -51,7 +45,6 @@ impl Term {
         (self.0 >> (2 * ID_BITS)).wrapping_add(1)
     }
 
-    /// The next term: `owner`'s, counted by `source`'s word.
     pub(super) fn next(self, owner: usize, source: usize) -> Term {
         Term::of(owner as u64, source as u64, self.next_tag())
     }
@@ -61,7 +54,6 @@ impl Term {
         Term(self.0 & !(NOBODY << ID_BITS) | (self.0 & NOBODY) << ID_BITS)
     }
 
-    /// The term in which the chunk is nobody's.
     pub(super) fn ended(self) -> Term {
         Term::of(NOBODY, NOBODY, self.next_tag())
     }
@@ -78,8 +70,7 @@ struct Possession<M: Memory> {
 }
 
 pub(super) struct Chunk<T, M: Memory> {
-    /// The number of slots, from the first, that hold or held a task. Written by the producer
-    /// alone.
+    /// How many slots, from the first, hold or held a task. Written by the producer alone.
     filled: CachePadded<M::Word>,
     possession: CachePadded<Possession<M>>,
     /// A bit for each slot, set by a consumer that takes it while another may be about to.
@@ -89,17 +80,13 @@ pub(super) struct Chunk<T, M: Memory> {
     pub(super) next: M::Word,
     /// The thread that began to fill it ([`here`]).
     filler: M::Word,
-    /// This chunk's number.
     pub(super) number: usize,
     slots: Box<[Slot<T, M>]>,
 }
 
-/// Words allocated lazily by the first user and never replaced. A cell, so that models check that a
-/// reader has acquired their creation.
+/// Made by the first user, never replaced. A cell: models check that a reader has acquired it.
 type More<M> = <M as Memory>::Cell<Vec<<M as Memory>::Word>>;
 
-/// The words, if they exist.
-///
 /// # Safety
 ///
 /// `more` was loaded by an Acquire. It is null, or live while the result is used, and no thread
@@ -116,8 +103,7 @@ pub(super) type Slot<T, M> = <M as Memory>::Cell<MaybeUninit<T>>;
 // SAFETY: a chunk hands each task from the thread that put it to the one thread that takes it; its
 // words are `Sync`, and its cells are touched only as `salsa`'s module comment argues.
 unsafe impl<T: Send, M: Memory> Send for Chunk<T, M> {}
-// SAFETY: each task goes from one thread to one other; cells are touched only as `salsa`'s module
-// comment argues.
+// SAFETY: each task goes from one thread to one other; cells are touched only as `salsa` argues.
 unsafe impl<T: Send, M: Memory> Sync for Chunk<T, M> {}
 
 fn words<W: Word>(length: usize) -> Option<Vec<W>> {
@@ -167,7 +153,6 @@ impl<T, M: Memory> Chunk<T, M> {
         &self.possession.term
     }
 
-    /// `consumer`'s `taken` word, if it has one here.
     pub(super) fn taken(&self, consumer: usize) -> Option<&M::Word> {
         let Some(mut place) = consumer.checked_sub(INLINE) else {
             return Some(&self.possession.taken[consumer]);
@@ -191,8 +176,7 @@ impl<T, M: Memory> Chunk<T, M> {
         }
         let which = usize::from(consumer >= INLINE + MORE[0]);
         let made = Box::into_raw(try_box(More::<M>::new(words(MORE[which])?)).ok()?);
-        // Release pairs with the Acquire in `taken`. Relaxed on failure: `taken` below acquires the
-        // other thread's words.
+        // Release pairs with `taken`, which acquires another thread's words on failure.
         if self.more[which]
             .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed)
             .is_err()
@@ -205,8 +189,7 @@ impl<T, M: Memory> Chunk<T, M> {
 
     /// How much of the chunk is taken in `term`: the paper's `idx` + 1 of the node.
     pub(super) fn taken_in(&self, term: Term) -> Option<u64> {
-        // Acquire pairs with the Release of every store of a `taken` word: a thread that sees a
-        // slot taken sees what the taker announced before, which `check_empty` relies on.
+        // Acquire pairs with every store of `taken`: what the taker announced before is seen.
         Some(self.taken(term.source())?.load(Ordering::Acquire))
     }
 
@@ -214,8 +197,7 @@ impl<T, M: Memory> Chunk<T, M> {
         Term(self.term().load(Ordering::Acquire)).owner() == consumer
     }
 
-    /// The number of tasks left, if the chunk is `consumer`'s: a hint, or a part of the argument of
-    /// `check_empty`.
+    /// The number of tasks left, if the chunk is `consumer`'s.
     pub(super) fn held_for(&self, consumer: usize) -> u64 {
         // Acquire: `taken` is read after it, in this term or a later one.
         let term = Term(self.term().load(Ordering::Acquire));
@@ -227,12 +209,10 @@ impl<T, M: Memory> Chunk<T, M> {
         self.filled().load(Ordering::Acquire).saturating_sub(taken)
     }
 
-    /// Takes slot `slot`, which another consumer may be about to take too: lines 95 and 134. The
-    /// caller that gets `true` has the task.
+    /// Lines 95, 134: another consumer may be after the slot, too. `true`: the caller has the task.
     pub(super) fn claim(&self, slot: u64) -> bool {
         let bit = 1 << (slot % 64);
-        // Relaxed: one atomic word decides which of two has the task. The winner's own Acquire of
-        // `filled` makes the task readable.
+        // Relaxed: the winner's Acquire of `filled` makes the task readable.
         self.claims[(slot / 64) as usize].fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 
@@ -247,12 +227,10 @@ impl<T, M: Memory> Chunk<T, M> {
         if self.filler.load(Ordering::Relaxed) != here() {
             M::evict(&self.slots);
         }
-        // Relaxed throughout: the chunk is published anew by a Release of its stack's head, and
-        // then of the term.
+        // Relaxed throughout: published by a Release of the stack's head, then of the term.
         self.filled().store(0, Ordering::Relaxed);
         let more = self.more.iter().filter_map(|more| {
-            // SAFETY: null, or what `make_taken` published and only `drop` frees; Acquire pairs
-            // with its Release.
+            // SAFETY: null, or what `make_taken` published (Acquire pairs) and only `drop` frees.
             unsafe { further::<M>(more.load(Ordering::Acquire)) }
         });
         let words = self.possession.taken.iter().chain(more.flatten()).chain(&self.claims);

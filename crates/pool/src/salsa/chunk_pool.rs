@@ -1,8 +1,5 @@
 //! The paper's chunk pools (section 5.4): free chunks, one stack for each consumer, which alone
-//! pushes.
-//!
-//! A consumer that took the last task of a chunk *retires* it: it ends the chunk's term, waits
-//! until no hazard pointer is on the chunk, and pushes it on its own stack. Any producer may pop.
+//! pushes: it *retires* a chunk whose last task it took. Any producer may pop.
 //!
 //! # Why no chunk is popped twice
 //!
@@ -25,8 +22,7 @@
 //! wrap is needed. **Without the hazard pointer** a chunk in use is begun a second time, and its
 //! tasks are lost: a model finds it (`salsa-pops-unprotected` among the mutants).
 //!
-//! Lock-free: a popper retries only if another has popped or a chunk was pushed. It pays one fence
-//! per chunk.
+//! Lock-free: a popper retries only if another has popped or a chunk was pushed. One fence a chunk.
 
 use core::ptr;
 
@@ -56,8 +52,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
             popper.popping.store(ptr::from_ref(chunk).cast_mut(), Ordering::Relaxed);
             // a3. Pairs with b2 in `retire`.
             M::full();
-            // Acquire pairs with the Release in `push_free`: the chunk was reset, and its `next`
-            // written.
+            // Acquire pairs with `push_free`: the chunk was reset, and its `next` written.
             let now = record.free.load(Ordering::Acquire);
             if now != head {
                 head = now;
@@ -97,8 +92,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     pub(super) fn retire(&self, record: &ConsumerRecord<T, M, F>, chunk: &Chunk<T, M>) {
         let mut term = Term(chunk.term().load(Ordering::Relaxed));
         // A thief may still win the chunk, and then finds it exhausted; at most once each. Release:
-        // a thread that sees the end of the term sees what was announced before the last take. The
-        // fence below orders the end before the scan.
+        // a thread that sees the end of the term sees what was announced before the last take.
         while let Err(now) = chunk.term().compare_exchange(
             term.0,
             term.ended().0,
@@ -136,7 +130,6 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
     }
 }
 
-// Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models {
     use std::sync::Arc;
@@ -150,15 +143,12 @@ mod models {
 
     type Pools = Salsa<u32, Simulated>;
 
-    /// The only chunk, and how much of it the only consumer has taken.
     fn chunk(pools: &Pools) -> (&Chunk<u32, Simulated>, &<Simulated as Memory>::Word) {
         let chunk = pools.core.chunks.get(0).expect("it was filled");
         (chunk, chunk.taken(0).expect("it is one of the first"))
     }
 
-    /// A producer has read that a chunk is the topmost free one. In another life of the chunk all
-    /// is taken from it, and it comes back. Only then is the producer's hazard pointer on it. A
-    /// thread that sees that the producer has begun it sees that nothing is taken from it.
+    /// The chunk has a life between a producer's read of the head and its hazard pointer.
     #[test]
     fn who_sees_that_a_chunks_next_life_has_begun_sees_the_chunk_reset() {
         let model = |threads: &mut Threads| {
@@ -176,7 +166,6 @@ mod models {
                 let record = core.consumers.get(0).expect("it is there");
                 let mine = core.producers.get(number).expect("it is there");
                 if let Some(chunk) = core.pop_free(record, mine) {
-                    // As a producer and the owner do.
                     chunk.term().store(second.0, Ordering::Release);
                     chunk.filled().store(1, Ordering::Release);
                     chunk.taken(0).expect("as above").store(1, Ordering::Release);

@@ -1,5 +1,4 @@
-//! What SALSA and SALSA+CAS have in common: records, chunk pools, hazard pointers, and the
-//! producer.
+//! What SALSA and SALSA+CAS have in common: records, hazard pointers, and the producer.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -14,11 +13,9 @@ use super::list::{Fifo, Held};
 use crate::mechanism::{NoHandle, Produce};
 use crate::registry::{Entries, MOST, Registry, try_box};
 
-/// The most producers that a pool has.
 pub(crate) const MOST_PRODUCERS: usize = 4096;
 
-/// Indices of a consumer's hazard pointers: the chunk it works on, and the chunk that it is about
-/// to steal.
+/// Hazard pointers: on the chunk that a consumer works on, and on the one it is about to steal.
 pub(super) const CURRENT: usize = 0;
 pub(super) const TARGET: usize = 1;
 
@@ -54,14 +51,12 @@ impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
         })
     }
 
-    /// The producers' lists.
     pub(super) fn fifos(&self) -> impl Iterator<Item = &Fifo<T, M>> {
         // Acquire pairs with the Release in `fifo_for`; `next` was written before it.
         let mut fifo = self.fifos.load(Ordering::Acquire);
         core::iter::from_fn(move || {
             // SAFETY: null, or a list that `fifo_for` published and only `drop` frees.
             let found = unsafe { fifo.as_ref() }?;
-            // Relaxed: set before the list was published.
             fifo = found.next.load(Ordering::Relaxed);
             Some(found)
         })
@@ -83,8 +78,7 @@ impl<T, M: Memory, F> ConsumerRecord<T, M, F> {
         let mut first = self.fifos.load(Ordering::Relaxed);
         loop {
             fifo.next.store(first, Ordering::Relaxed);
-            // Release pairs with the Acquire in `fifos`. AcqRel: and the lists behind it stay
-            // visible through it.
+            // AcqRel pairs with `fifos`; the lists behind it stay visible through it.
             match self.fifos.compare_exchange(first, made, Ordering::AcqRel, Ordering::Relaxed) {
                 Ok(_) => return Some(fifo),
                 Err(now) => first = now,
@@ -140,7 +134,6 @@ pub(super) struct Core<T, M: Memory, F> {
     pub(super) consumers: Entries<ConsumerRecord<T, M, F>, M>,
     pub(super) producers: Entries<ProducerRecord<T, M>, M>,
     pub(super) chunks: Registry<Chunk<T, M>, M>,
-    /// The number of pools that may hold tasks.
     pub(super) extent: Extent<M>,
     chunk_length: usize,
     chunk_limit: usize,
@@ -207,8 +200,7 @@ impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
         Ok(producer)
     }
 
-    /// [`Mechanism::changes`](crate::mechanism::Mechanism::changes): the sum of two numbers that
-    /// never fall.
+    /// The sum of two numbers that never fall.
     pub(super) fn changes(&self) -> u64 {
         self.consumers.changes().wrapping_add(self.extent.version())
     }
@@ -253,8 +245,7 @@ pub(super) fn protect<T, M: Memory, F>(
     which: usize,
     chunk: &Chunk<T, M>,
 ) {
-    // Release: all accesses under the pointer's last value are done, stores of `taken` included.
-    // Pairs with the Acquire in `is_protected`.
+    // Release pairs with `is_protected`: all accesses under its last value are done, stores too.
     record.hazards[which].store(ptr::from_ref(chunk).cast_mut(), Ordering::Release);
     // Pairs with the fence in `retire`, and with that of a thief.
     M::full();
@@ -265,9 +256,8 @@ pub(super) fn unprotect<T, M: Memory, F>(record: &ConsumerRecord<T, M, F>, which
     record.hazards[which].store(ptr::null_mut(), Ordering::Release);
 }
 
-/// Whether a hazard pointer of `record` is on the chunk. The caller calls it after a full fence
-/// that follows the end of a term. If the result is false, the consumer has done all it will do
-/// there in that term, and the caller sees it.
+/// Called after a full fence that follows the end of a term. If the result is false, the consumer
+/// has done all it will do there in that term, and the caller sees it.
 pub(super) fn is_protected<T, M: Memory, F>(
     record: &ConsumerRecord<T, M, F>,
     chunk: &Chunk<T, M>,
@@ -282,7 +272,6 @@ pub(super) fn is_protected<T, M: Memory, F>(
 /// A producer of chunks: lines 49-73. Wait-free except for memory allocation and, once a chunk, the
 /// chunk pool's compare-and-swap.
 pub struct ProducerEnd<T: Send, M: Memory, F: Send + Sync> {
-    /// Slots of the current chunk.
     slots: *const Slot<T, M>,
     filled: *const M::Word,
     /// The next slot to fill (`prodIdx`), and the number of slots; both 0 without a current chunk.
@@ -302,9 +291,8 @@ impl<T: Send, M: Memory, F: Send + Sync> fmt::Debug for ProducerEnd<T, M, F> {
     }
 }
 
-/// A place for a producer's next task, and what is published once the task is there. All fields are
-/// read before the task is written, because the compiler does not know that the task does not
-/// overlap the producer.
+/// A place for the next task, and what is published with it. Read before the task is written: the
+/// compiler does not know that the task does not overlap the producer.
 pub(crate) struct Place<T, M: Memory> {
     pub(crate) slot: *mut T,
     filled: *const M::Word,
@@ -325,14 +313,12 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         }
     }
 
-    /// Whether the current chunk has a free slot.
     #[inline(always)]
     pub(crate) fn has_place(&self) -> bool {
         self.next != self.length
     }
 
-    /// Line 58: the place of the next task. Only after a successful
-    /// [preparation](Produce::prepare).
+    /// Line 58. Only after a successful [preparation](Produce::prepare).
     #[inline(always)]
     pub(crate) fn place(&self) -> Place<T, M> {
         let ProducerEnd { slots, filled, next, length, .. } = *self;
@@ -341,8 +327,7 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
         let slot = unsafe { slots.add(next as usize) };
         // SAFETY: the chunk lives in the registry that `core` keeps.
         let slot = unsafe { &*slot };
-        // Written outside the closure, so that a large task is not moved into it. A checker sees
-        // the two as one step.
+        // Outside the closure, into which a large task would be moved. A checker sees one step.
         let slot = slot.with_mut(<*mut MaybeUninit<T>>::cast);
         Place { slot, filled, next: next + 1, length }
     }
@@ -415,7 +400,6 @@ impl<T: Send, M: Memory, F: Send + Sync> ProducerEnd<T, M, F> {
 }
 
 impl<T: Send, M: Memory, F: Send + Sync> Core<T, M, F> {
-    /// A free chunk of a pool without a consumer.
     fn left_over(&self, popper: &ProducerRecord<T, M>) -> Option<&Chunk<T, M>> {
         (0..self.consumers.len())
             .filter(|&pool| !self.consumers.is_held(pool))

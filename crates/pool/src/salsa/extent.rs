@@ -1,12 +1,10 @@
 //! The extent: how many pools, counted from 0, a search must look at.
 //!
 //! A new consumer takes the free pool with the lowest number. Pools with the greatest numbers are
-//! *closed* once they have no consumer and hold no task, so that an empty `get` does not look at
-//! every pool that was ever used. A pool in the middle without a consumer stays open until those
-//! behind it are closed. A pool is in use while a consumer holds it, or while a chunk in its lists
-//! is its own. A consumer opens its pool when it claims it, a producer when it has named a chunk. A
-//! pool is closed by a consumer that leaves, or by a consumer that finds the last pool empty and
-//! without a holder.
+//! *closed* once they have no consumer and no task, so that an empty `get` does not look at every
+//! pool that was ever used. The consumer that closes them leaves, or has found the last pool empty
+//! and without a holder. A pool is in use while a consumer holds it, or while a chunk in its lists
+//! is its own. A consumer opens its pool when it claims it, a producer when it has named a chunk.
 //!
 //! # Why no task is behind the extent
 //!
@@ -23,11 +21,6 @@
 //! Suppose that u3 reads what x1 wrote or something later. Then it opens the pool, before x4, which
 //! then fails, or after x4. Otherwise x3 sees what u1 did, by the fences, and does not close it. In
 //! every case the pool is open at u4, and u4 is before the first task is put.
-//!
-//! A consumer that looks whether all pools are empty compares [`Mechanism::changes`] before and
-//! after; the version is a part of it.
-//!
-//! [`Mechanism::changes`]: crate::mechanism::Mechanism::changes
 
 use core::marker::PhantomData;
 
@@ -49,9 +42,8 @@ pub(crate) struct Extent<M: Memory> {
 }
 
 impl<M: Memory> Extent<M> {
-    /// One pool, which is never closed.
+    /// One pool, which is never closed: producers may begin before any consumer comes.
     pub(crate) fn new() -> Self {
-        // Producers may begin before any consumer comes.
         Extent { word: CachePadded::new(M::Word::new(2)), memory: PhantomData }
     }
 
@@ -61,14 +53,13 @@ impl<M: Memory> Extent<M> {
         (self.word.load(Ordering::Acquire) & OPEN).div_ceil(2) as usize
     }
 
-    /// A number that never falls and that every change of the count increments.
+    /// A number that never falls and that every change increments: a part of `Mechanism::changes`.
     pub(crate) fn version(&self) -> u64 {
         // Acquire, as in `count`.
         self.word.load(Ordering::Acquire) / VERSION
     }
 
-    /// u2, u3. Opens `pool`, which the caller has begun to use. Lock-free; two loads if it is open
-    /// already.
+    /// u2, u3. The caller has begun to use `pool`. Lock-free; a fence and a load if it is open.
     #[inline(always)]
     pub(crate) fn open(&self, pool: usize) {
         M::full();
@@ -92,8 +83,7 @@ impl<M: Memory> Extent<M> {
         }
     }
 
-    /// Closes pools that are not in use, from the last on, but never the first. Lock-free; gives up
-    /// if another thread changes the extent.
+    /// From the last on, but never the first. Lock-free; gives up if another changes the extent.
     #[cold]
     pub(crate) fn close_unused(&self, is_in_use: impl Fn(usize) -> bool) {
         loop {
@@ -174,7 +164,6 @@ mod tests {
         assert_eq!(extent.version(), 3, "it is open, and not being closed");
     }
 
-    // Miri cannot run what switches stacks, as the checker's threads do.
     #[cfg(not(miri))]
     mod models {
         use std::sync::Arc;
@@ -192,7 +181,6 @@ mod tests {
             flag.load(Ordering::Relaxed) != 0
         }
 
-        /// Place 1 is open. A thread begins to use it while another closes unused places.
         fn use_against_close(threads: &mut Threads) {
             let extent = Arc::new(Extent::<Simulated>::new());
             let used = Arc::new(Flag::new(0));
@@ -215,7 +203,6 @@ mod tests {
             clean(use_against_close);
         }
 
-        /// Property of a thread that finds place 1 open.
         fn who_sees_it_open(looks: fn(&Extent<Simulated>) -> bool) {
             clean(|threads| {
                 let extent = Arc::new(Extent::new());
@@ -241,8 +228,7 @@ mod tests {
             who_sees_it_open(|extent| extent.version() == 1);
         }
 
-        /// A thread uses place 1, says so, and moves elsewhere. A thread that has heard of the use,
-        /// and sees the place closed, sees the new place.
+        /// A thread that has heard of a use, and sees the place closed, sees where the user went.
         #[test]
         fn who_sees_a_place_closed_sees_why() {
             clean(|threads| {
@@ -274,8 +260,6 @@ mod tests {
             });
         }
 
-        /// A handle comes to place 1, leaves something there and goes, while another thread closes
-        /// places that are free and empty.
         #[test]
         fn a_place_in_which_something_was_left_is_open() {
             clean(|threads| {

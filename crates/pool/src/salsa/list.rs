@@ -12,18 +12,15 @@
 //!
 //! A chunk that has gone may come back to the same consumer in another life, in another producer's
 //! list. So an entry names the term beside the chunk: once dead it stays dead. **If an entry were
-//! dead only when the owner is another**, the oldest entry of a list could name a chunk that
-//! another producer has begun. The head would not pass it before that producer has filled it, which
-//! is never if it stops. Meanwhile the list grows, and each search visits all the chunks that have
-//! gone from it.
+//! dead only when the owner is another**, a list's oldest entry could name a chunk that another
+//! producer has begun. The head would not pass it before that producer has filled it, which is
+//! never if it stops. Meanwhile the list grows, and each search visits all chunks that have gone.
 //!
-//! Both are arrays that are replaced by larger ones, not linked nodes, so an entry's reuse cannot
-//! lead a reader astray. Outgrown arrays stay until the pool is dropped; together they are smaller
-//! than the last.
+//! Both are arrays, not linked nodes, so an entry's reuse cannot lead a reader astray. Outgrown
+//! arrays stay until the pool is dropped; together they are smaller than the last.
 //!
-//! Positions and heads have 64 bits and only grow, one for each chunk that a producer makes or
-//! takes up again. They do not wrap for centuries, so they carry no tag. If a chunk's term wrapped
-//! (see `chunk`), a dead entry would be visited again.
+//! Positions and heads have 64 bits and only grow: they do not wrap for centuries, and carry no
+//! tag. If a chunk's term wrapped, a dead entry would be visited again.
 
 use core::ptr;
 
@@ -133,10 +130,8 @@ impl<T, M: Memory> Drop for Shared<T, M> {
     }
 }
 
-/// Chunks that one producer made for one consumer, oldest first.
-///
-/// The producer appends. Any thread that finds the oldest entry dead moves the head past it; the
-/// compare-and-swap lets one of several succeed.
+/// Chunks that one producer made for one consumer, oldest first. The producer appends. Any thread
+/// that finds the oldest entry dead moves the head past it, by compare-and-swap.
 pub(super) struct Fifo<T, M: Memory> {
     pub(super) producer: usize,
     head: M::Word,
@@ -159,8 +154,7 @@ impl<T, M: Memory> Fifo<T, M> {
         })
     }
 
-    /// Makes room for one more entry, so that `append` cannot fail. Only the producer may call
-    /// this.
+    /// Makes room, so that `append` cannot fail. Only the producer may call this.
     pub(super) fn reserve(&self) -> Option<()> {
         self.trim();
         // Acquire pairs with the exchange in `trim`: the entries passed may be overwritten.
@@ -180,13 +174,11 @@ impl<T, M: Memory> Fifo<T, M> {
         Some(())
     }
 
-    /// Names `chunk`, which the consumer owns already, in `term`. Only the producer may call this,
-    /// after `reserve`.
+    /// Only the producer may call this, after `reserve`. The consumer owns `chunk` already.
     pub(super) fn append(&self, chunk: &Chunk<T, M>, term: Term) {
         let tail = self.tail.load(Ordering::Relaxed);
         self.array.get().entry(tail).name(ptr::from_ref(chunk).cast_mut(), term);
-        // Release pairs with the Acquire in `trim` and `iter`: a thread that sees the tail sees the
-        // entry.
+        // Release pairs with `trim` and `iter`: a thread that sees the tail sees the entry.
         self.tail.store(tail + 1, Ordering::Release);
     }
 
@@ -202,9 +194,8 @@ impl<T, M: Memory> Fifo<T, M> {
             if !self.array.get().entry(head).is_dead() {
                 return;
             }
-            // If the entry was overwritten before it was read, or meanwhile, the head has moved,
-            // and this fails. Release: a thread that sees the new head may overwrite the entry that
-            // was read here.
+            // If the entry was overwritten before it was read, or since, the head has moved: this
+            // fails. Release: a thread that sees the new head may overwrite the entry read here.
             head = match self.head.compare_exchange(
                 head,
                 head + 1,
@@ -230,11 +221,9 @@ impl<T, M: Memory> Fifo<T, M> {
     }
 }
 
-/// Chunks that a consumer stole, in no order.
-///
-/// A consumer steals when all that it owns is empty, and each producer has at most one chunk that
-/// is empty but not exhausted. So there are few live entries, and a dead one is overwritten at
-/// once.
+/// Chunks that a consumer stole, in no order. A consumer steals when all that it owns is empty, and
+/// each producer has at most one chunk that is empty but not exhausted. So there are few live
+/// entries, and a dead one is overwritten at once.
 pub(super) struct Held<T, M: Memory> {
     array: Shared<T, M>,
 }
@@ -246,10 +235,8 @@ impl<T, M: Memory> Held<T, M> {
         Some(Held { array: Shared::new(HELD_LENGTH)? })
     }
 
-    /// Names `chunk`, which is about to be the consumer's in `term` (line 115); `None` if there is
-    /// no memory. Only the consumer may call this.
-    ///
-    /// If the theft then fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
+    /// Line 115; `None` if there is no memory. Only the consumer may call this. If the theft then
+    /// fails (lines 117, 121, 126) nothing need be removed: the entry is dead.
     pub(super) fn add(&self, chunk: &Chunk<T, M>, term: Term) -> Option<()> {
         let array = self.array.get();
         let chunk = ptr::from_ref(chunk).cast_mut();
@@ -272,7 +259,6 @@ impl<T, M: Memory> Held<T, M> {
     }
 }
 
-// Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models {
     use std::any::Any;
@@ -288,7 +274,6 @@ mod models {
     type Flag = <Simulated as Memory>::Word;
     type Chunks = Rc<RefCell<Vec<Box<Made>>>>;
 
-    /// A chunk that is `owner`'s, and its term.
     fn chunk(chunks: &Chunks, owner: usize) -> (&'static Made, Term) {
         let chunk = Box::new(Made::new(0, 1).expect("memory"));
         let term = belongs_to(&chunk, owner);
@@ -307,7 +292,6 @@ mod models {
         new
     }
 
-    /// Reads each chunk, a use of its words.
     fn look<'a>(chunks: impl Iterator<Item = &'a Made>) {
         chunks.for_each(|chunk| {
             chunk.is_owned_by(0);
@@ -328,8 +312,7 @@ mod models {
         list
     }
 
-    /// A list is full, and one more chunk is named in it: in a larger array, or in place of a dead
-    /// entry.
+    /// One chunk more than the list had room for: in a larger array, or in place of a dead entry.
     #[test]
     fn who_finds_a_chunk_finds_it_whole() {
         for gone in 0..2 {
@@ -349,9 +332,8 @@ mod models {
         }
     }
 
-    /// A thief notes where it takes the oldest chunk to, and takes it. Another thread passes it
-    /// over, and moves the head or overwrites the entry. A thread that does not find the chunk sees
-    /// where it is.
+    /// A thief notes where it takes the oldest chunk to, and takes it; another thread passes the
+    /// entry over. A thread that does not find the chunk sees where it is.
     fn who_misses_a_chunk_sees_why(
         set_up: impl Fn(
             &Chunks,

@@ -1,5 +1,4 @@
-//! SALSA: a single-consumer pool. Its owner takes without a fence or a compare-and-swap; thieves
-//! steal whole chunks.
+//! SALSA: a single-consumer pool. Its owner takes without fence or exchange; thieves steal chunks.
 //!
 //! Source: Gidron, Keidar, Perelman and Perez, *SALSA: Scalable and Low Synchronization NUMA-aware
 //! Algorithm for Producer-Consumer Pools*, algorithms 3-6, sections 5 to 7. Line numbers are that
@@ -8,12 +7,11 @@
 //! # How it works
 //!
 //! A producer fills the slots of a *chunk*, one after another, and names the chunk in a list of the
-//! consumer that it serves. A chunk's *term* says which consumer owns it. The owner alone takes
-//! from it, one slot after another: it looks at the term, publishes in its `taken` word that it is
-//! about to take the slot, looks at the term again, and takes. A thief makes the whole chunk its
-//! own by a compare-and-swap of the term, takes one task, and goes on as the owner. Slots are used
-//! once in a life of a chunk; the consumer that takes the last returns the chunk to its own chunk
-//! pool.
+//! consumer that it serves. A chunk's *term* says which consumer owns it. The owner looks at the
+//! term, publishes in its `taken` word that it is about to take the next slot, looks at the term
+//! again, and takes. A thief makes the whole chunk its own by a compare-and-swap of the term, takes
+//! one task, and goes on as the owner. Slots are used once in a life of a chunk; the consumer that
+//! takes the last returns the chunk to its own chunk pool.
 //!
 //! | paper | here |
 //! |---|---|
@@ -56,19 +54,17 @@
 //! 1. *The fence.* Either v's second look sees the new term, or I counts v's store, by the
 //!    guarantee of [`StoreLoad`] with `taken` for the tail and the term for the head. In the first
 //!    case v claims its slot; s, if it read the old `taken` word, claims the same one, and the bit
-//!    gives it to one of them. In the second v takes slot k, and s begins above it. **Without the
-//!    fence** the store may wait in v's store buffer past both loads: v takes slot k, and s claims
-//!    it.
+//!    decides. In the second v takes slot k, and s begins above it. **Without the fence** the store
+//!    may wait in v's store buffer past both loads: v takes slot k, and s claims it.
 //! 2. *No fence where the owner is not* (ours; the paper's thief has none at all on TSO, and trusts
 //!    to displacement). v publishes only while one of its hazard pointers is on the chunk. It looks
 //!    at the term between setting the pointer and the first store, after a full fence. s, after its
-//!    exchange, looks at v's hazard pointers after a full fence, too. Suppose that s finds them
-//!    elsewhere. Either v has yet to come, and will see the new term and go. Or v has been there
-//!    and left, by a Release of the pointer, so that I counts all that it published and G all that
-//!    it saw filled. In both cases I is exact without `fence.thief()`, the process-wide barrier: a
-//!    thief pays that only for the chunk that its victim works on. **Without the look** the error
-//!    is that of point 1 without the fence. In a term that is not settled two may publish, and the
-//!    thief pays.
+//!    exchange, looks at v's hazard pointers after a full fence, too. If s finds them elsewhere,
+//!    either v has yet to come, and will see the new term and go. Or v has been there and left, by
+//!    a Release of the pointer, so that I counts all that it published and G all that it saw
+//!    filled. In both cases I is exact without `fence.thief()`, the process-wide barrier. **Without
+//!    the look** the error is that of point 1 without the fence. In a term that is not settled two
+//!    may publish, and the thief pays.
 //! 3. *The first look* (88). If it passes, slot k was filled before the theft, so G counts it and s
 //!    claims the slot, never to take it as an owner does. v's load of `filled` comes before its
 //!    load of the term (Acquire; between them `fence.owner()`, once for each time `filled` is
@@ -256,9 +252,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> Mechanism<T> for Salsa<T, M, F> {
 
 /// A consumer of [`Salsa`] pools.
 pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
-    /// The current chunk (`currentNode`), under hazard pointer [`CURRENT`], or null. Its parts that
-    /// each take reads stand in fields of their own: a struct of them would be copied by way of the
-    /// stack for every task.
+    /// The current chunk (`currentNode`), under hazard pointer [`CURRENT`], or null. What each take
+    /// reads of it stands in fields: a struct would be copied by way of the stack for every task.
     chunk: *const Chunk<T, M>,
     slots: *const Slot<T, M>,
     term_word: *const M::Word,
@@ -268,13 +263,11 @@ pub struct SalsaConsumer<T: Send, M: Memory, F: StoreLoad<M>> {
     /// The chunk's `filled` word when last read. `next == filled` without a current chunk.
     filled: u64,
     length: u64,
-    /// The term in which the chunk is this consumer's.
     term: Term,
     record: RecordPointer<T, M, F>,
     number: usize,
-    /// How many lists to pass over before the next search: the fair traversal of line 78. It
-    /// advances with each emptied chunk, not with each search. A consumer that is faster than a
-    /// producer searches whenever it has caught up, and would leave a chunk in its cache each time.
+    /// Lists to pass over in the next search (line 78). It advances with each emptied chunk: a
+    /// consumer that has caught up searches often, and would leave a chunk in its cache each time.
     turn: usize,
     exchanges: u64,
     core: Arc<Core<T, M, F>>,
@@ -361,8 +354,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
     #[inline(always)]
     fn take_task<const SEARCHING: bool>(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         debug_assert!(self.next < self.filled && !self.chunk.is_null());
-        // SAFETY: `next` is below `filled`, so there is a current chunk, whose words live in the
-        // registry that `core` keeps.
+        // SAFETY: as `next` is below `filled` there is a chunk; its words live in the registry.
         let term = unsafe { &*self.term_word };
         // SAFETY: there is a current chunk, whose words live in the registry.
         let taken = unsafe { &*self.taken };
@@ -385,8 +377,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
             return self.take_last(slot, place);
         }
         // Lines 141-147, before the take: it may be of the last task. Release, as in `announce`.
-        // Relaxed: this consumer's own word. It keeps no copy, whose store the fence would wait
-        // for, too.
+        // Relaxed: its own word. A copy would be one more store that the fence waits for.
         let announced = record.announced.load(Ordering::Relaxed) + 2;
         record.announced.store(announced, Ordering::Release);
         let is_mine = Self::publish(record, term, taken, next, mine);
@@ -402,8 +393,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         self.take_last(slot, place)
     }
 
-    /// Lines 90-91: publishes that all up to `next` is taken. Returns whether the chunk is still
-    /// this consumer's.
+    /// Lines 90-91. Returns whether the chunk is still this consumer's.
     #[inline(always)]
     fn publish(
         record: &ConsumerRecord<T, M, F>,
@@ -412,8 +402,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         next: u64,
         mine: u64,
     ) -> bool {
-        // Line 90, "tell the world": Release carries earlier announcements to a thread that sees
-        // the take.
+        // Release carries earlier announcements to a thread that sees the take.
         taken.store(next, Ordering::Release);
         record.fence.owner();
         // Line 91. Relaxed: ordered after the store by the fence.
@@ -428,20 +417,16 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         if SEARCHING { None } else { self.search(place) }
     }
 
-    /// Announces that a pool may become empty (`clearIndicator`, before the event): by 2 for a
-    /// take; odd while tasks move.
+    /// `clearIndicator`, before the event: by 2 for a take; odd while tasks move.
     fn announce(&mut self, by: u64) {
         let announced = self.announced() + by;
-        // Release: step A of `policy`. A thread that reads that a theft is over sees its last step,
-        // which no fence need follow. A thread that sees the event sees the announcement by the
-        // event's own Release.
+        // Release pairs with step A of `policy`. A thread that reads that a theft is over sees its
+        // last step. A thread that sees the event sees the announcement by the event's own Release.
         self.record().announced.store(announced, Ordering::Release);
     }
 
-    /// The number of announcements by this consumer and earlier holders of its entry.
     fn announced(&self) -> u64 {
-        // Relaxed: its own word, and the Acquire of the entry has made the last holder's stores
-        // visible.
+        // Relaxed: its own word, acquired with the entry.
         self.record().announced.load(Ordering::Relaxed)
     }
 
@@ -449,7 +434,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         self.announce(1 + self.announced() % 2);
     }
 
-    /// Line 101: this consumer took the last slot.
     #[cold]
     #[inline(never)]
     fn finish(&mut self) {
@@ -488,8 +472,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         task
     }
 
-    /// Lines 78-82: finds a chunk of this consumer's with a task, makes it current and takes the
-    /// task. A chunk that a thief takes meanwhile is passed over: each chunk is looked at once.
+    /// Lines 78-82. A chunk that a thief takes meanwhile is passed over: each is looked at once.
     #[cold]
     #[inline(never)]
     fn search(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
@@ -526,7 +509,6 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         self.take_task::<true>(place)
     }
 
-    /// Makes `chunk`, protected by hazard pointer [`CURRENT`], the current one.
     fn make_current(&mut self, chunk: &Chunk<T, M>, term: Term) -> bool {
         let Some(taken) = chunk.taken(self.number) else { return false };
         // Relaxed: this consumer's own word.

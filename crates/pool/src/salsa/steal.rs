@@ -11,8 +11,7 @@ use super::core::{CURRENT, ConsumerRecord, Core, TARGET, is_protected, protect, 
 use super::found::Found;
 
 impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
-    /// The chunk to steal: the oldest with tasks that the victim does not work on, or else its
-    /// current one. So the victim is not disturbed if there is another chunk.
+    /// The oldest chunk with tasks that the victim does not work on, or else its current one.
     fn choose(victim: &ConsumerRecord<T, M, F>, from: usize) -> Option<&Chunk<T, M>> {
         // Relaxed: a hint, compared and not followed.
         let busy = victim.hazards[CURRENT].load(Ordering::Relaxed);
@@ -26,8 +25,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         second_best
     }
 
-    /// Whether `from`, which alone published takes in the term `old`, is not at the chunk and will
-    /// not be in that term: point 2 of the module comment. The term has ended by now.
+    /// Point 2: whether `from` is not at the chunk, nor will be in the term `old`, which has ended.
     fn is_left_alone(
         victim: &ConsumerRecord<T, M, F>,
         chunk: &Chunk<T, M>,
@@ -75,13 +73,11 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         self.exchanges += 1;
         chunk.term().compare_exchange(old.0, stolen.0, Ordering::AcqRel, Ordering::Relaxed).ok()?;
         if !Self::is_left_alone(victim, chunk, old, from) {
-            // Point 1 of the module comment. The fence is that of the consumer whose `taken` word
-            // counts, because it publishes there.
+            // Point 1. The fence of the consumer whose `taken` word counts: it publishes there.
             let fence = &core.consumers.get(old.source())?.fence;
             fence.thief();
             while fence.delta() > 0 && !fence.resolve() {
-                // The victim's takes are not known yet. Meanwhile the chunk can be stolen from
-                // here.
+                // The victim's takes are not known yet. The chunk can be stolen from this thief.
                 if chunk.term().load(Ordering::Relaxed) != stolen.0 {
                     return None;
                 }
@@ -132,8 +128,7 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
                 self.exchanges += 2;
             }
         } else if is_mine {
-            // Line 136. `CURRENT` is set before `TARGET` is cleared, and the chunk protected
-            // throughout.
+            // Line 136. `CURRENT` before `TARGET` is cleared: the chunk is protected throughout.
             protect(self.record(), CURRENT, chunk);
             self.make_current(chunk, settled);
         }
@@ -165,7 +160,6 @@ mod tests {
         assert!(Term(term()).is_settled_on(0) && term() != first);
     }
 
-    // Miri cannot run what switches stacks, as the checker's threads do.
     #[cfg(not(miri))]
     #[test]
     fn who_sees_a_step_of_a_theft_sees_the_others() {
@@ -213,7 +207,6 @@ mod tests {
         clean(model);
     }
 
-    // Miri cannot run what switches stacks, as the checker's threads do.
     #[cfg(not(miri))]
     mod models {
         use std::cell::RefCell;
@@ -249,8 +242,7 @@ mod tests {
             });
             let (keep, sees) = (Rc::clone(&kept), Rc::clone(&ended));
             threads.spawn("thief", move || {
-                // Another order is none of the executions that are asked about. Relaxed: nothing is
-                // acquired by it.
+                // The model asks about no other order. Relaxed: nothing is acquired by it.
                 if sees.load(Ordering::Relaxed) != 0 {
                     thief.steal(0);
                 }
@@ -282,9 +274,8 @@ mod tests {
             clean(|threads| taken_during_a_theft(threads, 4, ("looker", looks), |_| ()));
         }
 
-        /// A thief has chosen a chunk for its last task, and the owner takes that. A producer
-        /// begins the chunk's next life, and has not put a task. Point 4 of `salsa`'s comment: a
-        /// thief that has stolen a chunk has seen a task in it.
+        /// The owner takes the last task of the thief's chunk, and a producer begins the chunk's
+        /// next life. Point 4: a thief that has stolen a chunk has seen a task in it.
         #[test]
         fn a_chunk_that_nothing_is_in_yet_is_not_stolen() {
             let begins = |pools: &Pools, ended: &Flag| {

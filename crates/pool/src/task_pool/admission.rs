@@ -1,5 +1,4 @@
-//! Admission of puts: a put is refused if the pool is closed or at its capacity, and each producer
-//! says whether it is in a put.
+//! Puts are refused if the pool is closed or full, and each producer says whether it is in a put.
 //!
 //! # Why consumers take all tasks of a closed pool, and none sleeps for ever
 //!
@@ -17,28 +16,24 @@
 //!
 //! - p1 to p3 race with c3, which has its own costly end. A put that c3 misses finds the pool
 //!   closed. A put that c3 sees finished (Acquire, p4's Release) has its task in the pool.
-//! - p4 to p6 race with c1 to c3. If a consumer saw the put under way, and sleeps for that, p6 sees
-//!   its entry.
+//! - p4 to p6 race with c1 to c3. If a consumer sleeps because it saw the put, p6 sees its entry.
 //!
 //! **So every end of a put must wake**, also of a refused put, and of a put in which foreign code
-//! panicked. p4 to p6 are the drop and the end of [`Putting`], and there is no other way to clear
-//! busy. If busy is cleared without a look at the gate a consumer may sleep for ever: a unit test
-//! stops a put at every access, and finds it.
+//! panicked: p4 to p6 are the drop and the end of [`Putting`]. Without p6 a consumer may sleep for
+//! ever: a unit test stops a put at every access, and finds it.
 //!
 //! # A get that waits gives back its room beforehand
 //!
-//! The capacity limits the tasks that no get waits for. A get without a deadline that is about to
-//! wait gives back the room of the task that it will take, and gives back none when it takes that
-//! task. If it takes none, it takes the room back ([`Room::take_back`]). So a pool holds up to its
-//! capacity, and one task more for each such get, and the count of held tasks may be below 0.
-//! Otherwise two producers and two consumers on one processor, with a capacity of one, would need
-//! two thread switches for each task. A get with a deadline, or a future, may end without a task at
-//! any time, after its room was used. So it gives back nothing beforehand.
+//! A get without a deadline that is about to wait gives back the room of the task that it will
+//! take, and none when it takes that task. If it takes none, it takes the room back. So a pool
+//! holds up to its capacity, and one task more for each such get, and the count of held tasks may
+//! be below 0. Otherwise two producers and two consumers on one processor, with a capacity of one,
+//! would need two thread switches for each task. A get with a deadline, or a future, may end
+//! without a task after its room was used, so it gives back nothing beforehand.
 //!
 //! # When one side is gone
 //!
-//! The last handle of a side to go ([`Sides`]) closes the pool: without a producer no task will
-//! come, and without a consumer no task will be taken nor room made. Puts by dropped producers came
+//! The last handle of a side to go ([`Sides`]) closes the pool. Puts by dropped producers came
 //! before: [`Admission::forget`] and `is_settled` take one lock.
 //!
 //! **No task stays behind the last consumer.** The last consumer marks the pool *abandoned*, closes
@@ -58,20 +53,16 @@ use super::putting::{Busy, Putting};
 use super::sides::{Side, Sides};
 
 pub(crate) struct Admission<M: Memory> {
-    /// Where consumers sleep; closed with the pool.
     pub(crate) tasks: Gate<M>,
     pub(crate) room: Option<Room<M>>,
     producers: Mutex<Vec<Arc<Busy<M>>>>,
     pub(crate) sides: Sides<M>,
 }
 
-/// The capacity of a pool that has one.
 pub(crate) struct Room<M: Memory> {
-    /// The number of tasks in the pool or about to be, less the gets that gave their room back
-    /// beforehand: a signed number.
+    /// The tasks in the pool or about to be, less the gets that gave their room back: signed.
     held: CachePadded<M::Word>,
     capacity: u64,
-    /// Where producers sleep.
     pub(crate) gate: Gate<M>,
 }
 
@@ -110,9 +101,8 @@ impl<M: Memory> Room<M> {
         held as i64 <= 0 || held < self.capacity
     }
 
-    /// Takes room for one task, if there is any.
     fn reserve(&self) -> Option<Reserved<'_, M>> {
-        // Relaxed: the count alone decides; tasks are published by the chunks.
+        // Relaxed, as in all methods: the count alone decides; tasks are published by the chunks.
         let mut held = self.held.load(Ordering::Relaxed);
         while self.has_room_beside(held) {
             let more = held.wrapping_add(1);
@@ -124,7 +114,6 @@ impl<M: Memory> Room<M> {
         None
     }
 
-    /// Waits until there is room for a task, and takes it. `taken` is as in [`Gate::wait`].
     #[cold]
     fn wait(
         &self,
@@ -134,7 +123,6 @@ impl<M: Memory> Room<M> {
         let look = || {
             if self.gate.is_closed() { Some(Err(Refused::Closed)) } else { self.reserve().map(Ok) }
         };
-        // Without a deadline `wait` returns only when `look` has an answer.
         let (found, entered) = self.gate.wait(deadline, taken, look).ok_or(Refused::TimedOut)?;
         // This may wake another thread. If that panics the room is given back.
         drop(entered);
@@ -143,18 +131,16 @@ impl<M: Memory> Room<M> {
 
     /// Takes back the room of a get that gave it back beforehand and has taken no task.
     pub(crate) fn take_back(&self) {
-        // Relaxed, as in `reserve`.
         self.held.fetch_add(1, Ordering::Relaxed);
     }
 
     pub(crate) fn release(&self) {
-        // Relaxed, as in `reserve`. The gate's fence orders it before the look for sleepers.
+        // The gate's fence orders it before the look for sleepers.
         self.held.fetch_sub(1, Ordering::Relaxed);
         self.gate.wake(1);
     }
 }
 
-/// Why a put is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Refused {
     Closed,
@@ -163,7 +149,6 @@ pub(crate) enum Refused {
     OutOfMemory,
 }
 
-/// How long a put may wait for room.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Wait {
     No,
@@ -182,7 +167,6 @@ impl<M: Memory> Admission<M> {
         }
     }
 
-    /// Removes one handle. Returns whether it was the last, which closes the pool.
     pub(crate) fn leave(&self, side: Side) -> bool {
         let last = self.sides.leave(side);
         if last {
@@ -211,7 +195,6 @@ impl<M: Memory> Admission<M> {
         self.close();
     }
 
-    /// The busy word of a new producer.
     pub(crate) fn new_producer(&self) -> Arc<Busy<M>> {
         let busy: Arc<Busy<M>> = Arc::new(CachePadded::new(M::Word::new(0)));
         self.producers().push(Arc::clone(&busy));
@@ -228,8 +211,7 @@ impl<M: Memory> Admission<M> {
         self.producers().retain(|other| !Arc::ptr_eq(other, busy));
     }
 
-    /// The checks of a put when the gate is not [plain](Putting::is_plain). May sleep if `wait`
-    /// allows it; `taken` is as in [`Gate::wait`].
+    /// The checks of a put when the gate is not plain. `taken` is as in [`Gate::wait`].
     #[cold]
     pub(crate) fn admit<'a>(
         &'a self,
@@ -243,8 +225,7 @@ impl<M: Memory> Admission<M> {
             return Ok((putting, Some(reserved)));
         }
         let Wait::Until(deadline) = wait else { return Err(Refused::Full) };
-        // The put pauses: a thread that sees the pool closed must not wait for a put that waits for
-        // room.
+        // A thread that sees the pool closed must not wait for a put that waits for room.
         let busy = putting.busy;
         drop(putting);
         let reserved = room.wait(deadline, taken)?;
@@ -258,7 +239,6 @@ impl<M: Memory> Admission<M> {
         if self.tasks.is_closed() { Err(Refused::Closed) } else { Ok(putting) }
     }
 
-    /// Closes the pool. Returns whether this call was the first.
     pub(crate) fn close(&self) -> bool {
         /// Wakes producers even if a consumer's waker panics.
         struct Producers<'a, M: Memory>(&'a Option<Room<M>>);
@@ -273,7 +253,6 @@ impl<M: Memory> Admission<M> {
         self.tasks.close()
     }
 
-    /// Whether the pool is closed and no put is under way: no task can come any more.
     pub(crate) fn is_settled(&self) -> bool {
         if !self.tasks.is_closed() {
             return false;
@@ -288,7 +267,6 @@ impl<M: Memory> Admission<M> {
 #[allow(dead_code, reason = "the integration tests use the rest")]
 mod stopping;
 
-// Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models {
     //! The locks are the system's, so no thread of a model may reach one while another thread has
@@ -302,8 +280,7 @@ mod models {
 
     use super::*;
 
-    /// A put meets the close, and a consumer asks whether all puts are over. If so, none touches
-    /// the place of its task.
+    /// If the consumer hears that all puts are over, none touches the place of its task.
     fn a_put_against_the_close<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None, false));
         let task = Arc::new(M::Cell::<u32>::new(0));
@@ -337,7 +314,6 @@ mod models {
     }
 
     /// Three puts into a pool of one meet a get that waits, and gives its room back so often.
-    /// Whether the pool may then hold more than its capacity and what the get waits for.
     fn puts_against_a_get_that_waits(given_back: usize) -> impl Fn(&mut Threads) {
         move |threads| {
             let admission = Arc::new(Admission::<Simulated>::new(Some(1), false));
@@ -377,7 +353,6 @@ mod models {
         assert!(matches!(report.verdict, Verdict::Violation(_)), "{:?}", report.verdict);
     }
 
-    /// The last that could take goes, and a producer comes.
     fn the_last_goes<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None, false));
         admission.sides.join(Side::Takes);
@@ -403,8 +378,7 @@ mod models {
         clean_on_both(the_last_goes::<WithoutBarrier>);
     }
 
-    /// The pool is closed, and two consumers go, one of which has seen that. Nobody closed it by
-    /// going.
+    /// Two consumers go, one of which has seen the pool closed: nobody closed it by going.
     fn all_go<M: Memory + 'static>(threads: &mut Threads) {
         let admission = Arc::new(Admission::<M>::new(None, false));
         (0..2).for_each(|_| admission.sides.join(Side::Takes));
@@ -443,7 +417,6 @@ mod tests {
     use super::stopping::{Kind, Stopping, start, stop_before};
     use super::*;
 
-    /// Whether it was woken.
     #[derive(Default)]
     struct Flag(AtomicBool);
 
@@ -453,7 +426,6 @@ mod tests {
         }
     }
 
-    /// As many as there are.
     const EVERYWHERE: [usize; 2] = [usize::MAX; 2];
 
     type Act = fn(&Admission<Stopping>, &Busy<Stopping>);
@@ -505,8 +477,7 @@ mod tests {
         (lost, places)
     }
 
-    /// A consumer that is about to sleep is stopped before each of its loads, stores and barriers;
-    /// the pool is closed, and a put that meets that runs from its begin to its end.
+    /// A consumer about to sleep is stopped before each access; the pool is closed, and a put runs.
     fn lost_while_a_consumer_stops(act: Act) -> (usize, usize) {
         let (mut lost, mut places) = (0, 0);
         for kind in [Kind::Load, Kind::Store, Kind::Heavy] {
@@ -551,8 +522,7 @@ mod tests {
 
     #[test]
     fn a_put_that_waits_for_room_wakes_who_slept_for_it() {
-        // A waiting put begins with the steps of a refused put; if it is not stopped it waits for
-        // ever.
+        // A waiting put begins with the steps of a refused put; unstopped it waits for ever.
         let (_, most) = lost_while_a_put_stops(try_put, EVERYWHERE);
         let put = |admission: &Admission<Stopping>, busy: &Busy<Stopping>| {
             let putting = Putting::begin(busy, &admission.tasks);

@@ -37,30 +37,17 @@ use crate::salsa::{Found, Salsa};
 /// let other = std::thread::spawn(move || consumer.try_get()); // still borrowed by `tasks`
 /// tasks.next();
 /// ```
-///
-/// nor can two threads share one:
-///
-/// ```compile_fail,E0277
-/// let pool = poach_pool::TaskPool::<u8>::new();
-/// let consumer = pool.consumer().unwrap();
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| println!("{:?}", &consumer)); // `Consumer` is not `Sync`
-/// });
-/// ```
 pub struct Consumer<T: Send> {
     seat: Seat<T>,
     pub(crate) shared: Arc<Shared<T>>,
     home: usize,
-    /// A task that a get had taken when a waker panicked. Boxed, so that a consumer is not as large
-    /// as a task.
+    /// A task that a get had taken when a waker panicked. Boxed: a task may be large.
     kept: Option<Box<T>>,
-    /// Whether it has given back the room of the task that it waits for.
     room_given_back: bool,
     not_sync: PhantomData<Cell<()>>,
 }
 
 enum Seat<T: Send> {
-    /// In a pool without a capacity.
     Plain(Taker<T, Salsa<T>>),
     /// In a pool with a capacity; or without a seat, until the next get; or for one get; or since a
     /// task was kept.
@@ -87,8 +74,7 @@ impl<T: Send> Consumer<T> {
         Ok(Consumer { seat, shared, home, kept, room_given_back, not_sync })
     }
 
-    /// One more consumer of the same pool and home, for another thread. (`clone` panics where this
-    /// gives an error.)
+    /// One more consumer of the same pool and home. (`clone` panics where this gives an error.)
     ///
     /// # Errors
     ///
@@ -224,12 +210,9 @@ impl<T: Send> Consumer<T> {
         TryIter(self)
     }
 
-    /// Takes tasks, and waits for them, until the pool is closed and empty, in the order of
-    /// [gets](Consumer::get). `for task in &mut consumer` does the same, and so does `for task
-    /// in consumer`.
-    ///
-    /// The pool is closed by `close`, and when all producers have been dropped ([who closes a
-    /// pool](crate::TaskPool#who-closes-a-pool)).
+    /// Takes tasks, and waits for them, until the pool is closed and empty ([who closes a
+    /// pool](crate::TaskPool#who-closes-a-pool)), in the order of [gets](Consumer::get). `for task
+    /// in &mut consumer` does the same, and so does `for task in consumer`.
     pub fn iter(&mut self) -> Iter<'_, T> {
         Iter(self)
     }
@@ -253,8 +236,7 @@ impl<T: Send> Consumer<T> {
         }
         let found = self.sit().find(place);
         let task = if self.number().is_some_and(|number| number >= OWNED) {
-            // While the consumer holds the seat the task in its slot is its own. In two steps: the
-            // task may be in `place`.
+            // In its slot it is safe while the seat is held. In two steps: it may be in `place`.
             let task = found.map(Found::read);
             // SAFETY: it is written here, into a place that is lent to this function alone.
             let found = task.map(|task| unsafe { Found::at(place.write(task)) });
@@ -271,7 +253,6 @@ impl<T: Send> Consumer<T> {
         })
     }
 
-    /// Wakes the threads to be woken in place of this consumer, which has found something.
     pub(crate) fn wake_with(
         &mut self,
         found: Result<Found<T>, Closed>,
@@ -314,7 +295,6 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// This consumer's seat; takes one if it has none.
     fn sit(&mut self) -> &mut Taker<T, Salsa<T>> {
         let Shared { seats, pools, policy, admission } = &*self.shared;
         let take = || seats.take(pools, policy, self.home);
@@ -329,7 +309,6 @@ impl<T: Send> Consumer<T> {
         }
     }
 
-    /// Gives the seat back, if this consumer has one.
     fn rise(&mut self) {
         let seat = mem::replace(&mut self.seat, Seat::Guarded(None));
         if let Seat::Plain(seat) | Seat::Guarded(Some(seat)) = seat {
@@ -481,7 +460,6 @@ mod tests {
         assert_eq!(producer.try_put(2), Ok(()));
         assert!(pool.is_full());
         assert_eq!(producer.try_put(3), Err(PutError::Full(3)));
-        // It ends without a task.
         drop(waits);
         assert_eq!(consumer.try_get(), Ok(1));
         assert_eq!(producer.try_put(3), Err(PutError::Full(3)), "the capacity is what it was");

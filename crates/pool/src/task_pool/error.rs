@@ -13,8 +13,7 @@ pub enum PutError<T> {
     NoConsumer(T),
     /// The pool is at its capacity. Only `try_put` gives this; `put` waits.
     Full(T),
-    /// The timeout has passed, and the pool was full. Only `put_timeout` and `put_deadline` give
-    /// this.
+    /// The time has passed, and the pool was full. Only `put_timeout` and `put_deadline` give this.
     TimedOut(T),
     /// There is no memory for another chunk.
     OutOfMemory(T),

@@ -1,15 +1,7 @@
 //! [`Consumer::get_async`] and [`Producer::put_async`], for any async runtime.
 //!
 //! Both are cancel safe: a future that is dropped before it is ready has taken and put nothing. So
-//! they may stand in a `select!` among others, or in a [`Selector`](crate::Selector), to wait for
-//! several pools:
-//!
-//! ```ignore
-//! tokio::select! {
-//!     urgent = first.get_async() => work_on(urgent?),
-//!     usual = second.get_async() => work_on(usual?),
-//! }
-//! ```
+//! they may stand in a `select!`, or in a [`Selector`](crate::Selector).
 
 use std::fmt;
 use std::future::Future;
@@ -26,8 +18,7 @@ use super::sleepers::Entry;
 use crate::salsa::Found;
 
 impl<T: Send> Consumer<T> {
-    /// Takes a task, and waits for one without blocking the thread. Dropping the future before it
-    /// is ready loses no task.
+    /// Takes a task; waits without blocking the thread. Dropping the future early loses no task.
     ///
     /// # Errors
     ///
@@ -76,7 +67,6 @@ impl<T: Send> Get<'_, T> {
             // A spurious poll: it has kept its entry, and one look is enough.
             return self.look_entered();
         }
-        // If it had an entry, it was woken for something.
         let woken = self.entry.take().map(|_| gate.woken());
         let mut place = MaybeUninit::uninit();
         let found = self.consumer.look(&mut place);
@@ -89,7 +79,6 @@ impl<T: Send> Get<'_, T> {
         self.look_entered()
     }
 
-    /// The last look before it returns pending.
     fn look_entered(&mut self) -> Poll<Result<T, Closed>> {
         let mut place = MaybeUninit::uninit();
         match self.consumer.look(&mut place) {
@@ -122,10 +111,8 @@ impl<T: Send> Drop for Get<'_, T> {
 
 impl<T: Send> Producer<T> {
     /// Puts a task, and waits for room without blocking the thread, if the pool has a
-    /// [capacity](crate::Builder::capacity). Dropping the future before it is ready drops the
-    /// task, which was not put.
-    ///
-    /// In the same order as [`put`](Producer::put).
+    /// [capacity](crate::Builder::capacity). Dropping the future before it is ready drops the task,
+    /// which was not put. The order is that of [`put`](Producer::put).
     ///
     /// # Errors
     ///
@@ -139,7 +126,6 @@ impl<T: Send> Producer<T> {
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct Put<'a, T: Send> {
     pub(crate) producer: &'a mut Producer<T>,
-    /// Until it is put.
     pub(crate) task: Option<T>,
     pub(crate) entry: Option<Entry>,
 }
@@ -166,8 +152,7 @@ impl<T: Send> Future for Put<'_, T> {
     }
 }
 
-/// Polls a put of `task`; without a task it is over. If it panics, the task is still there, or has
-/// been put.
+/// If it panics, the task is still there, or has been put.
 pub(crate) fn poll_put<T: Send>(
     producer: &mut Producer<T>,
     task: &mut Option<T>,
@@ -181,7 +166,6 @@ pub(crate) fn poll_put<T: Send>(
     let room = shared.admission.room.as_ref();
     let kept = entry.as_ref().zip(room);
     if !kept.is_some_and(|(entry, room)| room.gate.renew(entry, context.waker())) {
-        // If it had an entry, it was woken for room.
         let woken = entry.take().zip(room).map(|(_, room)| room.gate.woken());
         let done = producer.try_put_from(task);
         woken.into_iter().for_each(Woken::looked);
@@ -190,7 +174,6 @@ pub(crate) fn poll_put<T: Send>(
         }
         *entry = room.map(|room| room.gate.enter(context.waker()));
     }
-    // The last try before it returns pending.
     let Some(done) = producer.try_put_from(task) else { return Poll::Pending };
     let mut over = Over { task, done: Some(done) };
     if let Some((entry, room)) = entry.take().zip(room) {
@@ -199,8 +182,7 @@ pub(crate) fn poll_put<T: Send>(
     Poll::Ready(over.done.take().expect("it is taken here or in the drop"))
 }
 
-/// A finished put, while another is woken in its place. If that panics, a refused task is in
-/// `task` again.
+/// If the wake-up of another in its place panics, a refused task is in `task` again.
 struct Over<'a, T> {
     task: &'a mut Option<T>,
     done: Option<Result<(), PutError<T>>>,

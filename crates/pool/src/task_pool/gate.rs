@@ -1,5 +1,4 @@
-//! Where consumers sleep until there is a task, and producers until there is room; and the word
-//! that says the pool is closed.
+//! Where consumers and producers sleep until there is a task or room; and the word for the close.
 //!
 //! # Why no wake-up is lost
 //!
@@ -22,21 +21,18 @@
 //! 3. *w3 sees the watch, and w4 locks after s1.* There is an entry, this one or an earlier one. It
 //!    is taken out before it is woken: each thing put wakes one sleeper, never the same one twice.
 //!
-//! So a sleeper that comes while another sleeps pays for a lock, and not for a process-wide
-//! barrier. The next after a sleeper was woken pays for no barrier either, until a waker has found
-//! no entry. **If the end of a watch did not clear *fenced***, the next watch would begin without a
-//! barrier: a waker could miss the watch, and a sleeper the thing. **If a watch were fenced from
-//! its begin**, a second sleeper would look before the first one's barrier. Models have both, and
-//! find both.
+//! So a sleeper that comes while another sleeps, or after one was woken and before a waker has
+//! found no entry, pays for a lock and not for a process-wide barrier. **If the end of a watch did
+//! not clear *fenced***, the next watch would begin without a barrier: a waker could miss the
+//! watch, and a sleeper the thing. **If a watch were fenced from its begin**, a second sleeper
+//! would look before the first one's barrier. Models find both.
 //!
 //! If a sleeper finds what it waits for by itself, and its entry is gone, it was woken for another
 //! thing, and wakes the next in its place. A sleeper that looks again, and has kept its entry, need
 //! not enter again: the argument holds since it entered.
 //!
 //! While no thread sleeps a look costs one load of a line that no thread writes, and one
-//! comparison. All reasons to do more stand in that one word. Some of them never change, for
-//! example that the system has no process-wide barrier, so that the cheap end of the fence is not
-//! cheap.
+//! comparison: all reasons to do more stand in that one word.
 //!
 //! **Wakers are foreign code.** They are cloned before the lock is taken, and woken and dropped
 //! after it is released, so that a waker may use the pool. If one panics while all are woken, the
@@ -64,15 +60,12 @@ pub(crate) struct Gate<M: Memory> {
     sleepers: Mutex<Watched>,
 }
 
-/// The data under a gate's lock.
 #[derive(Default)]
 struct Watched {
     sleepers: Sleepers,
-    /// Whether [`WATCHED`] is set.
     lasts: bool,
     /// Whether a costly fence was issued since it was set, and is over.
     fenced: bool,
-    /// How many watches have ended.
     ended: u64,
 }
 
@@ -103,7 +96,6 @@ impl<M: Memory> Watch<M> {
         entry
     }
 
-    /// w4: takes the first entry out.
     fn take<G: DerefMut<Target = Watched>>(&self, lock: impl Fn() -> G) -> Option<Waker> {
         let mut it = lock();
         let first = it.sleepers.pop_front();
@@ -113,7 +105,6 @@ impl<M: Memory> Watch<M> {
         first
     }
 
-    /// Takes an entry out; `None` if it was gone.
     fn leave<G: DerefMut<Target = Watched>>(
         &self,
         lock: impl Fn() -> G,
@@ -127,25 +118,21 @@ impl<M: Memory> Watch<M> {
         removed
     }
 
-    /// Ends a watch without entries.
     fn end(&self, it: &mut Watched) {
         if it.lasts {
             it.lasts = false;
             it.fenced = false;
             it.ended += 1;
-            // Relaxed, as where it is set.
             self.word.fetch_and(!WATCHED, Ordering::Relaxed);
         }
     }
 }
 
-/// A sleeper's wake-up, for which it is going to look. If it is dropped before that, as by a panic,
-/// the wake-up goes to the next.
+/// A wake-up that its sleeper is going to look for. Dropped before that, it goes to the next.
 #[must_use]
 pub(crate) struct Woken<'a, M: Memory>(&'a Gate<M>);
 
 impl<M: Memory> Woken<'_, M> {
-    /// The sleeper has looked; the wake-up is used.
     pub(crate) fn looked(self) {
         core::mem::forget(self);
     }
@@ -158,8 +145,7 @@ impl<M: Memory> Drop for Woken<'_, M> {
 }
 
 impl<M: Memory> Gate<M> {
-    /// An open gate. If it is `guarded`, or the system has no process-wide barrier, no look at it
-    /// is [`plain`](Gate::is_plain).
+    /// No look at it is plain if it is `guarded`, or the system has no process-wide barrier.
     pub(crate) fn new(guarded: bool) -> Self {
         let fence = Asymmetric::new();
         let plain = !guarded && fence.in_force() == InForce::ProcessWide;
@@ -168,12 +154,10 @@ impl<M: Memory> Gate<M> {
     }
 
     /// Whether the gate is open, without sleepers and not guarded. If so, this look is ordered
-    /// after all that this thread has done. If not, only a look after [`light`](Gate::light)
-    /// is.
+    /// after all that this thread has done; if not, a look after [`light`](Gate::light) is.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
-        // The cheap end of `fence`. It need not be checked that it is in force: otherwise the word
-        // is never 0.
+        // The cheap end of `fence`; where that is not in force the word is never 0.
         M::light();
         // Relaxed: ordered by the fence.
         self.watch.word.load(Ordering::Relaxed) == 0
@@ -190,13 +174,11 @@ impl<M: Memory> Gate<M> {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire pairs with the Release in `close`: a thread that sees the gate closed sees why.
-        // The fences around it order the rest.
+        // Acquire pairs with `close`: the reason for the close is seen. Fences order the rest.
         self.watch.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
-    /// Wakes up to `things` sleepers, one for each new thing. Wakes all if the gate is closed: they
-    /// may wait for the end of this put.
+    /// Wakes up to `things` sleepers; all if the gate is closed: they may wait for this put's end.
     #[inline(always)]
     pub(crate) fn wake(&self, things: usize) {
         if !self.is_plain() {
@@ -265,10 +247,8 @@ impl<M: Memory> Gate<M> {
         there.is_some()
     }
 
-    /// Takes an entry away. Returns whether it was gone: another thread has woken this sleeper, or
-    /// is about to.
+    /// Returns whether the entry was gone: another thread has woken this sleeper, or is about to.
     pub(crate) fn leave(&self, entry: &Entry) -> bool {
-        // The waker, which may be foreign code, is dropped after the lock is released.
         self.watch.leave(|| self.lock(), entry).is_none()
     }
 
@@ -290,7 +270,6 @@ impl<M: Memory> Gate<M> {
     }
 }
 
-// Miri cannot run what switches stacks, as the checker's threads do.
 #[cfg(all(test, not(miri)))]
 mod models;
 
@@ -310,7 +289,6 @@ mod tests {
     use super::watchdog::watched;
     use super::*;
 
-    /// Counts how often it is woken; panics if it is told to.
     struct Bell {
         rung: AtomicUsize,
         panics: bool,
@@ -344,7 +322,6 @@ mod tests {
         let gate = Gate::<Machine>::new(false);
         let trap = || -> Option<()> { panic!("foreign code") };
         assert!(catch_unwind(AssertUnwindSafe(|| gate.sleep(None, trap))).is_err());
-        // The next is woken, not the one that has gone.
         let (next, waker) = bell(false);
         let entry = gate.enter(&waker);
         gate.wake(1);
@@ -360,7 +337,6 @@ mod tests {
         let looks = || -> Option<()> {
             assert!(!second, "foreign code, at the look of one that was woken");
             second = true;
-            // Behind this sleeper, which is the one that is woken.
             let _entry = gate.enter(&waker);
             gate.wake(1);
             None
@@ -421,7 +397,6 @@ mod tests {
         let gate = Gate::<Machine>::new(false);
         assert_eq!(gate.is_plain(), plain);
         assert!(!Gate::<Machine>::new(true).is_plain());
-        // An entry is taken away once, by who wakes it or by who leaves.
         let (_, waker) = bell(false);
         let [woken, leaves] = [(); 2].map(|()| gate.enter(&waker));
         assert!(!gate.is_plain());
@@ -440,7 +415,6 @@ mod tests {
         let found = gate.sleep(None, || {
             looks += 1;
             if looks == 1 {
-                // Behind this sleeper, which is the one that is woken.
                 let _entry = gate.enter(&waker);
                 gate.wake(1);
                 return None;
@@ -451,7 +425,6 @@ mod tests {
         assert_eq!((found, next.rung.load(Ordering::Relaxed)), (Some(2), 0));
     }
 
-    /// Comes and goes at a gate, when it is woken and when it is dropped.
     struct Uses(Arc<Gate<Machine>>);
 
     impl Uses {

@@ -26,7 +26,6 @@ pub(crate) fn poll_get<T: Send>(
 /// The future of [`Consumer::into_get_async`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedGet<T: Send> {
-    /// Until it is ready.
     consumer: Option<Consumer<T>>,
     entry: Option<Entry>,
 }
@@ -34,7 +33,6 @@ pub struct OwnedGet<T: Send> {
 /// The future of [`Producer::into_put_async`].
 #[must_use = "a future does nothing unless it is awaited"]
 pub struct OwnedPut<T: Send> {
-    /// Until it is ready.
     producer: Option<Producer<T>>,
     task: Option<T>,
     entry: Option<Entry>,
@@ -45,8 +43,7 @@ impl<T: Send> Unpin for OwnedGet<T> {}
 impl<T: Send> Unpin for OwnedPut<T> {}
 
 impl<T: Send> Consumer<T> {
-    /// As [`get_async`](Consumer::get_async), as a future that owns the consumer and gives it back
-    /// with the task.
+    /// As [`get_async`](Consumer::get_async), as a future that owns the consumer and gives it back.
     #[doc(alias = "into_recv_async")]
     pub fn into_get_async(self) -> OwnedGet<T> {
         OwnedGet { consumer: Some(self), entry: None }

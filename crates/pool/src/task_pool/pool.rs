@@ -92,8 +92,7 @@ impl<T: Send> TaskPool<T> {
     ///
     /// # Panics
     ///
-    /// If `capacity` is 0, because a pool must hold a task to hand it over, or if there is no
-    /// memory. [`Builder::build`] gives an error instead.
+    /// If `capacity` is 0, or if there is no memory. [`Builder::build`] gives an error instead.
     pub fn bounded(capacity: usize) -> Self {
         match Self::builder().capacity(capacity).build() {
             Ok(pool) => pool,
@@ -140,10 +139,8 @@ impl<T: Send> TaskPool<T> {
         Ok(Producer::new(feeder, Arc::clone(shared)))
     }
 
-    /// A handle to take tasks. Thread-safe.
-    ///
-    /// There is no limit to their number, but no more than 512 threads take at the same time
-    /// without waiting for each other.
+    /// A handle to take tasks. Thread-safe. There is no limit to their number, but no more than 512
+    /// threads take at the same time without waiting for each other.
     ///
     /// # Errors
     ///
@@ -165,8 +162,7 @@ impl<T: Send> TaskPool<T> {
     of_the_pool!();
 
     /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that
-    /// panics leaves no consumer waiting for tasks that will not come, even if there are other
-    /// producers:
+    /// panics leaves no consumer waiting for tasks that will not come, though there are others:
     ///
     /// ```
     /// use poach_pool::TaskPool;
@@ -277,8 +273,7 @@ impl<T: Send> Builder<T> {
         self
     }
 
-    /// Tasks in a chunk: the number that a thief steals at once, and the unit of allocation. The
-    /// default is 1000.
+    /// Tasks in a chunk, which a thief steals at once: the unit of allocation. The default is 1000.
     #[must_use]
     pub fn chunk_length(mut self, tasks: usize) -> Self {
         self.chunk = tasks;

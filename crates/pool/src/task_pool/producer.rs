@@ -20,10 +20,9 @@ use crate::salsa::Salsa;
 
 /// Puts tasks into a [`TaskPool`](crate::TaskPool).
 ///
-/// One thread at a time uses it; it may be sent to another, between two calls. A
-/// [clone](Producer::clone) is another producer of the same pool. A chunk that it has begun when it
-/// is dropped is finished by the next producer. With the last producer the pool is
-/// [closed](crate::TaskPool#who-closes-a-pool).
+/// One thread at a time uses it: it is `Send`, not `Sync`. A [clone](Producer::clone) is another
+/// producer of the same pool. A chunk that it has begun when it is dropped is finished by the next
+/// producer. With the last producer the pool is [closed](crate::TaskPool#who-closes-a-pool).
 ///
 /// Two threads cannot share one:
 ///
@@ -81,8 +80,7 @@ impl<T: Send> Producer<T> {
         Producer { feeder, busy, shared, not_sync: PhantomData }
     }
 
-    /// One more producer of the same pool and home, for another thread. (`clone` panics where this
-    /// gives an error.)
+    /// One more producer of the same pool and home. (`clone` panics where this gives an error.)
     ///
     /// # Errors
     ///
@@ -118,8 +116,7 @@ impl<T: Send> Producer<T> {
         put!(self, task, Wait::No)
     }
 
-    /// Puts the task if there is room, and then returns the result. If foreign code panics the task
-    /// is still there, or has been put.
+    /// `None` if there is no room. If foreign code panics the task is still there, or has been put.
     pub(crate) fn try_put_from(&mut self, task: &mut Option<T>) -> Option<Result<(), PutError<T>>> {
         let put = |from: &mut Option<T>| from.take().expect("there is a task");
         let done: Result<(), PutError<T>> = (|| put!(self, put(task), Wait::No))();
@@ -132,8 +129,7 @@ impl<T: Send> Producer<T> {
         }
     }
 
-    /// Puts a task; waits no longer than `timeout` for room. A timeout beyond the range of the
-    /// clock is for ever.
+    /// Puts a task; waits up to `timeout` for room. One beyond the range of the clock is for ever.
     ///
     /// ```
     /// use std::time::Duration;
@@ -168,7 +164,6 @@ impl<T: Send> Producer<T> {
         &self.shared
     }
 
-    /// The capacity, if the pool has one.
     pub(crate) fn room(&self) -> Option<&Room<Machine>> {
         self.shared.admission.room.as_ref()
     }
@@ -192,8 +187,7 @@ impl<T: Send> Producer<T> {
     }
 }
 
-/// The slow begin of a put: it is admitted and finds a place. Out of line, so that the fast path
-/// keeps no registers for it.
+/// Out of line: the fast path keeps no registers for it.
 #[cold]
 #[inline(never)]
 fn begin_slowly<T: Send>(
@@ -218,7 +212,6 @@ fn begin_slowly<T: Send>(
     Ok(())
 }
 
-/// The pool was closed while a task was put.
 #[cold]
 #[inline(never)]
 fn put_into_closed<T: Send>(shared: &Shared<T>) {

@@ -23,8 +23,7 @@ impl<'a, M: Memory> Putting<'a, M> {
         Putting { busy, gate }
     }
 
-    /// Continues a put that has a place for its task. No code can panic until its
-    /// [end](Putting::end).
+    /// No code can panic from here to the put's [end](Putting::end).
     #[inline(always)]
     pub(crate) fn go_on(self) {
         mem::forget(self);
@@ -36,8 +35,7 @@ impl<'a, M: Memory> Putting<'a, M> {
         Putting { busy, gate }
     }
 
-    /// Whether the pool is open, without a capacity and without sleepers: then no other check is
-    /// needed.
+    /// As [`Gate::is_plain`]: no other check is needed.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.gate.is_plain()
@@ -55,8 +53,7 @@ impl<'a, M: Memory> Putting<'a, M> {
     /// p4.
     #[inline(always)]
     fn over(&self) {
-        // Release pairs with the Acquire in `is_settled`: a thread that sees the put finished sees
-        // its task.
+        // Release pairs with `is_settled`: a thread that sees the put finished sees its task.
         self.busy.store(0, Ordering::Release);
     }
 }

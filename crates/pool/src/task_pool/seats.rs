@@ -22,8 +22,7 @@ use crate::salsa::{Found, Salsa, SalsaConsumer};
 const EAGER: usize = 64;
 /// A seat with a lower number may be kept by a consumer whose future was ready.
 pub(crate) const KEPT: usize = 8;
-/// A seat with this number or a higher one is held for one look only, so that consumers beyond it
-/// take turns.
+/// A seat with this number or a higher one is held for one look, so that consumers take turns.
 pub(crate) const OWNED: usize = 512;
 /// How many seats are given back before the seats that stayed unused meanwhile are released.
 const WINDOW: u32 = 64;
@@ -31,8 +30,7 @@ const WINDOW: u32 = 64;
 type Seat<T> = Taker<T, Salsa<T>>;
 
 impl<T: Send> Seat<T> {
-    /// As [`get`](Taker::get), for a large task: it stays in its slot, or is moved to `place`. Read
-    /// it before this taker is used otherwise.
+    /// As [`get`](Taker::get), for a large task. Read it before this taker is used otherwise.
     #[inline(always)]
     pub(crate) fn find(&mut self, place: &mut MaybeUninit<T>) -> Option<Found<T>> {
         match self.end.find(place) {
@@ -86,10 +84,6 @@ impl<T: Send> Seats<T> {
 
     /// A seat for a new consumer. `None` if it takes its first seat at its first get: a seat is
     /// free, or the number of another one may be [`EAGER`] or higher.
-    ///
-    /// # Errors
-    ///
-    /// [`NoHandle`].
     pub(crate) fn begin(
         &self,
         pools: &Arc<Salsa<T>>,
@@ -111,21 +105,13 @@ impl<T: Send> Seats<T> {
         }
     }
 
-    /// A seat for a consumer whose home is `home`. Waits while all are taken; those from [`OWNED`]
-    /// on are held for one look only.
-    ///
-    /// # Panics
-    ///
-    /// If no seat was given back and there is no memory for another.
+    /// Waits while all seats are taken; those from [`OWNED`] on are held for one look. Panics if no
+    /// seat was given back and there is no memory for another.
     pub(crate) fn take(&self, pools: &Arc<Salsa<T>>, policy: &Policy, home: usize) -> Seat<T> {
         self.try_take(pools, policy, home).unwrap_or_else(|error| panic!("{error}"))
     }
 
-    /// As [`take`](Seats::take).
-    ///
-    /// # Errors
-    ///
-    /// [`NoHandle::OutOfMemory`], when `take` panics.
+    /// As [`take`](Seats::take), with [`NoHandle::OutOfMemory`] where that panics.
     pub(crate) fn try_take(
         &self,
         pools: &Arc<Salsa<T>>,
@@ -148,7 +134,6 @@ impl<T: Send> Seats<T> {
         }
     }
 
-    /// Takes a seat back.
     pub(crate) fn give(&self, seat: Seat<T>) {
         let mut idle = self.lock();
         let place = idle.seats.partition_point(|other| other.number() > seat.number());

@@ -1,8 +1,5 @@
-//! [`Selector`]: the first of several gets and puts that can be done.
-//!
-//! A selector polls the futures of its gets and puts: in a thread, with a waker that unparks it, or
-//! in the executor of an async program. When one is ready the others are dropped, which loses
-//! nothing: their wake-ups are passed on.
+//! [`Selector`]: the first of several gets and puts that can be done. It polls their futures. When
+//! one is ready the others are dropped, which loses nothing: their wake-ups are passed on.
 
 use std::cell::Cell;
 use std::fmt;
@@ -47,7 +44,6 @@ use super::wait::Parked;
 #[doc(alias = "Select")]
 pub struct Selector<'a, R> {
     operations: Vec<Operation<'a, R>>,
-    /// The index of the first operation to poll.
     first: usize,
     has_ended: bool,
 }

@@ -17,8 +17,7 @@ pub(crate) struct Shared<T: Send> {
 }
 
 impl<T: Send> Shared<T> {
-    /// Drops all tasks in a pool without consumers. If there is no memory for a consumer's entry
-    /// they stay until the pool is dropped.
+    /// If there is no memory for a consumer's entry the tasks stay until the pool is dropped.
     #[cold]
     #[inline(never)]
     pub(crate) fn discard(&self) {
@@ -39,9 +38,8 @@ impl<T: Send> Shared<T> {
 /// Methods of each handle about its pool, for an `impl` of a type with a field `shared`.
 macro_rules! of_the_pool {
     () => {
-        /// Closes the pool, for all: every put from now on fails, and once all tasks that were put
-        /// are taken every get answers [`Closed`](crate::Closed). Returns whether this call closed
-        /// it.
+        /// Closes the pool: every put from now on fails, and once all tasks that were put are taken
+        /// every get answers [`Closed`](crate::Closed). Returns whether this call closed it.
         ///
         /// A put that runs at the same time either fails or its task is found by a consumer.
         #[doc(alias = "disconnect")]
@@ -55,8 +53,7 @@ macro_rules! of_the_pool {
             self.shared.admission.tasks.is_closed()
         }
 
-        /// The approximate number of tasks in the pool: exact while no thread puts or takes. Looks
-        /// at every chunk.
+        /// The approximate number of tasks: exact while no thread puts or takes. Reads every chunk.
         pub fn len(&self) -> usize {
             self.shared.pools.len()
         }
@@ -71,8 +68,7 @@ macro_rules! of_the_pool {
             self.shared.admission.room.as_ref().map($crate::task_pool::admission::Room::capacity)
         }
 
-        /// Whether the pool holds or is about to hold as many tasks as its capacity. Never without
-        /// a capacity.
+        /// Whether it holds or will hold as many tasks as its capacity. Never without a capacity.
         pub fn is_full(&self) -> bool {
             self.shared
                 .admission

@@ -1,5 +1,4 @@
-//! The two sides of a pool, the producers and the consumers: counts of their handles, and whether
-//! the last handle of a side is gone.
+//! The two sides of a pool, its producers and its consumers: counts of their handles.
 //!
 //! A [`TaskPool`](crate::TaskPool) can make handles of both sides. It counts as a handle of both if
 //! the pool [stays open](crate::Builder::stays_open). Otherwise a side is gone with its last
@@ -20,7 +19,6 @@ const UNTAKEN: u64 = 2;
 
 pub(crate) struct Sides<M: Memory> {
     handles: [M::Word; 2],
-    /// The number of `TaskPool`s.
     pools: M::Word,
     /// Whether a `TaskPool` counts as a handle of both sides.
     stays_open: bool,
@@ -38,16 +36,13 @@ impl<M: Memory> Sides<M> {
         }
     }
 
-    /// Adds a handle, made by an existing handle, or the first.
     pub(crate) fn join(&self, side: Side) {
         // Relaxed: the thread that makes a handle has one, so the count is not 0 meanwhile.
         self.handles[side as usize].fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Removes a handle. Returns whether it was the last.
     pub(crate) fn leave(&self, side: Side) -> bool {
-        // AcqRel: the last thread sees all that the others did, and whether one of them has closed
-        // the pool.
+        // AcqRel: the last thread sees what the others did, and whether one has closed the pool.
         self.handles[side as usize].fetch_sub(1, Ordering::AcqRel) == 1
     }
 
@@ -71,8 +66,7 @@ impl<M: Memory> Sides<M> {
         if self.pools.fetch_sub(1, Ordering::AcqRel) > 1 {
             return [false; 2];
         }
-        // Acquire, as in `leave`. A side without a handle stays without: only a `TaskPool` or a
-        // handle of that side makes one.
+        // Acquire, as in `leave`. Only a `TaskPool` or a handle of that side makes another.
         sides.map(|side| self.handles[side as usize].load(Ordering::Acquire) == 0)
     }
 
@@ -91,8 +85,7 @@ impl<M: Memory> Sides<M> {
         self.untaken.load(Ordering::Relaxed) & UNTAKEN != 0
     }
 
-    /// Whether the last handle that could take is gone. Only for a finished put that found the pool
-    /// closed.
+    /// Only for a finished put that found the pool closed.
     pub(crate) fn is_abandoned(&self) -> bool {
         // Relaxed: ordered by the fence of p5 (`admission`).
         self.untaken.load(Ordering::Relaxed) & ABANDONED != 0

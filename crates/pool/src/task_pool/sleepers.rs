@@ -1,7 +1,6 @@
 //! The list of a gate's sleepers, in the order in which they came.
 //!
-//! A ring of places in one vector, doubly linked: an entry is added, removed and found in constant
-//! time. Places are reused; an entry has a number, too, which is unique.
+//! A ring of places in one vector, doubly linked. Places are reused; an entry's number is unique.
 
 use std::task::Waker;
 
@@ -19,7 +18,6 @@ pub(crate) struct Sleepers {
 }
 
 struct Place {
-    /// The number of the present or last entry.
     number: u64,
     waker: Option<Waker>,
     before: usize,
@@ -58,7 +56,6 @@ impl Sleepers {
         Entry { place, number }
     }
 
-    /// The waker of an entry, unless the entry was removed.
     pub(crate) fn get_mut(&mut self, entry: &Entry) -> Option<&mut Waker> {
         let place = self.places.get_mut(entry.place)?;
         if place.number == entry.number { place.waker.as_mut() } else { None }
@@ -94,7 +91,6 @@ mod tests {
 
     use super::*;
 
-    /// Against a list that is searched: entries come, and go from the front and from anywhere.
     #[test]
     fn entries_come_and_go_in_order() {
         let mut random = fastrand::Rng::with_seed(7);
@@ -102,7 +98,6 @@ mod tests {
         let mut gone = Vec::new();
         let most = if cfg!(miri) { 20 } else { 2 * KEPT };
         for step in 0..8 * most {
-            // It grows to more than it keeps, and becomes empty, more than once.
             let grows = (step / (2 * most)) % 2 == 0;
             match random.u8(..4) {
                 0 if !expected.is_empty() => {

@@ -1,5 +1,4 @@
-//! A consumer as a `Stream`, and a producer as a `Sink`, for the combinators of `futures` and other
-//! crates.
+//! A consumer as a `Stream`, and a producer as a `Sink`.
 
 use std::borrow::BorrowMut;
 use std::fmt;
@@ -31,7 +30,6 @@ pub struct TaskStream<T: Send, C: BorrowMut<Consumer<T>> = Consumer<T>> {
 #[must_use = "a sink does nothing unless it is polled"]
 pub struct TaskSink<T: Send, P: BorrowMut<Producer<T>> = Producer<T>> {
     producer: P,
-    /// A task for which there was no room.
     task: Option<T>,
     entry: Option<Entry>,
 }
@@ -88,7 +86,6 @@ impl<T: Send, C: BorrowMut<Consumer<T>>> FusedStream for TaskStream<T, C> {
 }
 
 impl<T: Send, P: BorrowMut<Producer<T>>> TaskSink<T, P> {
-    /// Puts the task that waits for room, if there is one.
     fn poll_put(&mut self, context: &mut Context<'_>) -> Poll<Result<(), PutError<T>>> {
         poll_put(self.producer.borrow_mut(), &mut self.task, &mut self.entry, context)
     }

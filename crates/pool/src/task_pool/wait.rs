@@ -12,11 +12,10 @@
 //!   outside the pool. After the second one the thread does not yield for a while, and after each
 //!   further one for twice as long as before.
 //!
-//! Tasks are counted because the system prefers a woken thread to a yielding one. Beside threads of
-//! its own pool that sleep and wake each other, a yield lasts as long as beside threads that
-//! compute. Without the count one long yield would send all threads of a pool to sleep for each
-//! task, for ever. The first long yield does not count, as something else runs now and then on
-//! any machine.
+//! Tasks are counted because beside threads of its own pool that sleep and wake each other, a yield
+//! lasts as long as beside threads that compute. Without the count one long yield would send all
+//! threads of a pool to sleep for each task, for ever. The first long yield does not count, as
+//! something else runs now and then on any machine.
 
 use std::cell::Cell;
 use std::sync::Arc;
@@ -29,12 +28,10 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 use super::gate::{Gate, Woken};
 use super::sleepers::Entry;
 
-/// How often a thread looks before it sleeps.
 const LOOKS: u32 = 64;
 /// The least length of a long yield. It has run a thread that computes.
 const LONG: Duration = Duration::from_millis(1);
-/// A long yield takes at least this multiple of the time for which this thread has run since its
-/// last wait.
+/// A long yield takes this multiple of the time since the thread's last wait, or more.
 const LONGER: u32 = 8;
 /// During a long yield fewer tasks were taken than one in each such interval.
 const TASK: Duration = Duration::from_micros(50);
@@ -47,7 +44,6 @@ const SHORT: u32 = 32;
 /// A wait that has less time left does not yield: some thirty slices.
 const MARGIN: Duration = Duration::from_millis(100);
 
-/// What a thread knows of its last wait.
 #[derive(Clone, Copy)]
 struct Last {
     ended: Instant,
@@ -55,7 +51,6 @@ struct Last {
     contended: Instant,
     /// The number of long yields, up to [`MOST`].
     long: u32,
-    /// The number of waits with short yields since then.
     short: u32,
 }
 
@@ -63,7 +58,6 @@ thread_local! {
     static LAST: Cell<Option<Last>> = const { Cell::new(None) };
 }
 
-/// The yields of one wait.
 struct Yields {
     /// The time from the end of the thread's last wait to the beginning of this one.
     ran: Duration,
@@ -84,8 +78,7 @@ impl Yields {
         now < self.last.contended
     }
 
-    /// Records a yield from `start` to `end`; `taken` tasks were taken since this wait's first one
-    /// began.
+    /// `taken` tasks were taken since this wait's first yield began.
     fn yielded(&mut self, start: Instant, end: Instant, taken: impl FnOnce() -> u64) {
         let took = end - start;
         let is_long = took >= LONG
@@ -151,8 +144,7 @@ impl<M: Memory> Gate<M> {
         self.sleep(deadline, look)
     }
 
-    /// Sleeps until `look` finds something, or `deadline` has passed. In the second case it looks
-    /// once more if it was woken. Returns as [`wait`](Gate::wait).
+    /// As [`wait`](Gate::wait), asleep. After `deadline` it looks once more if it was woken.
     #[cold]
     pub(crate) fn sleep<R>(
         &self,
@@ -169,8 +161,7 @@ impl<M: Memory> Gate<M> {
         };
         loop {
             let mut entered = Entered { gate: self, entry: Some(self.enter(&waker)) };
-            // If the look panics, or finds something, `entered` passes on a wake-up that was for
-            // this sleeper.
+            // If the look panics, or finds something, `entered` passes a wake-up on.
             if let Some(found) = looks(woken) {
                 return Some((found, Some(entered)));
             }
@@ -179,7 +170,6 @@ impl<M: Memory> Gate<M> {
                 let found = entered.leave().and_then(|woken| looks(Some(woken)));
                 return found.map(|found| (found, None));
             }
-            // Woken in time, or too late, or spuriously.
             woken = entered.leave();
         }
     }
@@ -192,7 +182,6 @@ pub(crate) struct Entered<'a, M: Memory> {
 }
 
 impl<'a, M: Memory> Entered<'a, M> {
-    /// Takes the entry away. Returns its wake-up, if the entry was gone.
     fn leave(&mut self) -> Option<Woken<'a, M>> {
         self.entry.take().and_then(|entry| self.gate.leave_to_look(&entry))
     }
@@ -210,7 +199,6 @@ impl<M: Memory> Drop for Entered<'_, M> {
 /// a wake-up from it. So the wake-up is remembered beside the thread's own token.
 pub(crate) struct Parked {
     thread: Thread,
-    /// Not 0 if the thread was woken since it last slept.
     woken: <Machine as Memory>::Word,
 }
 
@@ -219,9 +207,8 @@ impl Parked {
         Arc::new(Parked { thread: thread::current(), woken: Word::new(0) })
     }
 
-    /// Sleeps until a wake-up, perhaps for a shorter time. If `deadline` has passed it returns
-    /// `false` without sleeping. The caller looks again for what it waits for. Only the thread that
-    /// made `self` may call this.
+    /// Sleeps until a wake-up, perhaps for a shorter time; `false` if `deadline` has passed. Only
+    /// the thread that made `self` may call this.
     pub(crate) fn sleep(&self, deadline: Option<Instant>) -> bool {
         // Acquire, twice: pairs with the Release in `wake`, so that the look that follows sees what
         // the waker had done. No foreign code runs between the first swap and the sleep, so a later
@@ -250,7 +237,6 @@ impl Wake for Parked {
 mod tests {
     use super::*;
 
-    /// What a thread knows after a wait with a yield of that length, if it had run so long.
     fn wait(took: Duration, ran: Duration, taken: u64) -> Last {
         wait_at(Instant::now(), took, ran, taken)
     }
@@ -317,8 +303,6 @@ mod tests {
         assert_eq!(wait(LONG / 2, LONG, 0).short, 1);
     }
 
-    /// The number of looks of a wait whose deadline has passed at its begin, or passes during a
-    /// look.
     #[test]
     fn nobody_looks_again_after_the_deadline() {
         let gate = Gate::<Machine>::new(false);

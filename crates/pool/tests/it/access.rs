@@ -1,5 +1,4 @@
-//! Whom a producer serves, and whom a consumer robs: the order of the access lists, and when they
-//! are made.
+//! Whom producers serve and consumers rob: the order of the access lists, and when they are made.
 
 #![forbid(unsafe_code)]
 
@@ -15,7 +14,6 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-/// The default, but with these distances.
 fn at_distances(distance: impl Fn(usize) -> u64 + Send + Sync + 'static) -> Policy {
     let mut policy = Policy::default();
     policy.distance = Arc::new(move |_, pool| distance(pool));
@@ -31,7 +29,6 @@ fn the_nearest_first<P: Mechanism<u64>>(pools: P) {
     let mut feeder = Feeder::at(&pools, policy, 0).expect("memory");
     assert!(feeder.put(1).is_ok());
     assert_eq!((others[0].consume(), others[1].consume()), (None, Some(1)), "{pools:?}");
-    // A thief goes there first as well.
     let mut thief = Taker::at(&pools, at_distances(|pool| [2, 1, 0, 3][pool]), 0).expect("memory");
     let mut producers = [(); 3].map(|()| pools.producer().expect("memory"));
     for (pool, producer) in producers.iter_mut().enumerate() {
@@ -49,8 +46,7 @@ fn the_nearest_pool_is_served_and_robbed_first() {
     the_nearest_first(WsLifo::<u64, Machine>::new().expect("memory"));
 }
 
-/// Of two pools the first is nearer, and the second has a spare chunk. The pool that a producer
-/// serves, with `balancing` or without.
+/// Of two pools the first is nearer, and the second has a spare chunk.
 fn served<P: Mechanism<u64>>(pools: P, balancing: bool) -> Option<usize> {
     let pools = Arc::new(pools);
     let mut consumers = [(); 2].map(|()| pools.consumer().expect("memory"));
@@ -87,8 +83,6 @@ fn a_list_is_made_once_until_consumers_come_or_go() {
     assert_eq!(calls.load(Ordering::Relaxed), 2 + 3);
 }
 
-/// A producer of shared queues looks at the consumers at its first put, and once in a fixed number
-/// of puts.
 fn is_sent_to_look<P: Mechanism<u64>>(pools: P) {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().expect("memory");

@@ -1,5 +1,4 @@
-//! How a pool ends: by hand, with its last producer, with its last consumer; and what becomes of
-//! those who wait, and of what is in it.
+//! How a pool ends: by hand, with its last producer, with its last consumer.
 
 #![forbid(unsafe_code)]
 
@@ -110,7 +109,6 @@ fn a_pool_that_stays_open_is_of_both_sides() {
         drop(producer);
         let mut consumer = clone.consumer().unwrap();
         assert_eq!((consumer.try_get(), consumer.try_get()), (Ok(1), Err(TryGetError::Empty)));
-        // By hand it is closed, and stays so.
         let mut producer = clone.producer().unwrap();
         drop(clone.close_guard());
         drop((clone, consumer));

@@ -1,6 +1,5 @@
-//! What a pool counts of itself, by one thread, where each count has one value: the exchanges of a
-//! handle, the chunks that were made, the pools that are open. Chunks that are lost, or counts that
-//! are wrong, harm no task, so that no other test notices.
+//! What a pool counts of itself, by one thread, where each count has one value. Chunks that are
+//! lost, or counts that are wrong, harm no task, so that no other test notices.
 
 #![forbid(unsafe_code)]
 
@@ -22,8 +21,7 @@ fn put<P: Produce<u64>>(producer: &mut P, tasks: u64) {
     }
 }
 
-/// The exchanges of a consumer that takes four tasks, of a thief that takes the first of two
-/// others, and of a consumer that finds none.
+/// Of a consumer that takes four tasks, of a thief that takes the first of two, of an empty search.
 fn exchanges<P: Mechanism<u64>>(pools: P) -> [u64; 3] {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().expect("memory");
@@ -54,7 +52,6 @@ fn exchanges_are_counted() {
     assert_eq!(exchanges(WsLifo::<u64, Machine>::new().expect("memory")), [4, 1, 0]);
 }
 
-/// How many chunks a pool of SALSA's has made.
 fn chunks(pools: &impl Debug) -> usize {
     let text = format!("{pools:?}");
     let count = text.split("chunks: ").nth(1).expect("it says so").split(',').next();
@@ -65,7 +62,6 @@ fn a_chunk_goes_round<P: Mechanism<u64>>(pools: P) {
     let pools = Arc::new(pools);
     let mut producer = pools.producer().expect("memory");
     let mut consumer = pools.consumer().expect("memory");
-    // Made, then taken from the stack of free ones, each time.
     for _ in 0..4 {
         put(&mut producer, 2);
         assert_eq!((consumer.consume(), consumer.consume()), (Some(0), Some(1)));
@@ -79,8 +75,7 @@ fn a_chunk_that_is_used_up_is_filled_again() {
     a_chunk_goes_round(SalsaCas::<u64>::new(2).expect("memory"));
 }
 
-/// A thief has its hazard pointer on a chunk that is used up, and goes: the chunk comes back with
-/// the next one.
+/// A thief has its hazard pointer on a used-up chunk, and goes: it comes back with the next one.
 #[test]
 fn a_chunk_that_a_thief_has_left_is_filled_again() {
     let pools = Arc::new(SalsaCas::<u64>::new(2).expect("memory"));
@@ -128,7 +123,6 @@ fn a_chunk_whose_last_task_is_stolen_is_filled_again() {
     assert_eq!(chunks(&pools), 1);
 }
 
-/// A thief goes on in the chunk that it has stolen, to its end.
 #[test]
 fn a_chunk_that_a_thief_has_emptied_is_filled_again() {
     let pools = Arc::new(Salsa::<u64>::new(2).expect("memory"));
@@ -141,7 +135,6 @@ fn a_chunk_that_a_thief_has_emptied_is_filled_again() {
     assert_eq!(chunks(&pools), 1);
 }
 
-/// A consumer goes in the middle of a chunk, and another takes the rest.
 #[test]
 fn a_chunk_that_its_owner_has_left_is_filled_again() {
     let pools = Arc::new(Salsa::<u64>::new(2).expect("memory"));
@@ -173,8 +166,7 @@ fn a_chunk_that_its_owner_has_lost_is_filled_again() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// A producer goes in the middle of a chunk, and the next, which has its number, puts one more
-/// task.
+/// The second, which puts one more task, has the number of the first.
 fn two_producers<P: Mechanism<u64>>(pools: P) -> Arc<P> {
     let pools = Arc::new(pools);
     let mut first = pools.producer().expect("memory");
@@ -236,7 +228,6 @@ fn are_limited<P: Mechanism<u64>>(pools: P, producers: usize) {
     assert_eq!(most(|| pools.producer()), (limit, NoHandle::TooMany { limit }), "{pools:?}");
     let limit = 1024;
     assert_eq!(most(|| pools.consumer()), (limit, NoHandle::TooMany { limit }), "{pools:?}");
-    // All have gone.
     assert!(pools.producer().is_ok() && pools.consumer().is_ok());
 }
 

@@ -15,7 +15,6 @@ use poach_pool::mechanism::Mechanism;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-/// Tasks in all, fewer under an interpreter.
 const TASKS: usize = if cfg!(miri) { 60 } else { 20_000 };
 
 /// Seen flags, one a task; owned by the test, shared by its tasks.
@@ -23,7 +22,6 @@ struct Ledger {
     seen: Vec<AtomicU8>,
 }
 
-/// A task larger than a word, that counts its own drops.
 struct Task {
     number: usize,
     check: [usize; 2],
@@ -64,7 +62,6 @@ fn run<P: Mechanism<Task> + 'static>(pools: P, shape: &Shape, seed: u64) {
                     let task = Task { number, check, ledger: ledger.clone() };
                     assert!(feeder.put(task).is_ok(), "memory");
                     if random.u32(..) % 512 == 0 {
-                        // Another sits down where this one was.
                         drop(feeder);
                         thread::yield_now();
                         feeder = Feeder::at(&pools, policy.clone(), 0).expect("memory");

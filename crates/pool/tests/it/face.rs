@@ -432,9 +432,8 @@ fn the_room_of_each_task_is_given_back() {
     });
 }
 
-/// A task of 64 KiB is copied so seldom that a put and a get have room on a stack of four such
-/// tasks and a little; with their callers' own task and result, without optimisation. So has a put
-/// that makes a chunk.
+/// A task of 64 KiB: a put and a get, with their callers' own task and result, have room on a stack
+/// of four such tasks and a little, without optimisation.
 #[test]
 fn a_large_task_needs_little_stack() {
     const SIZE: usize = 1 << 16;
@@ -462,7 +461,6 @@ fn a_large_task_needs_little_stack() {
         let small = thread::Builder::new().name(name).stack_size(4 * SIZE + (48 << 10));
         let run = move || {
             let [owner, thief] = &mut consumers;
-            // The first makes a chunk.
             put(&mut producer);
             get(owner);
             put(&mut producer);

@@ -1,5 +1,4 @@
-//! Futures, streams, sinks and selections: woken by a task, by room, by the close, and never to a
-//! task's loss.
+//! Futures, streams, sinks and selections: woken by a task, by room, by the close.
 
 #![forbid(unsafe_code)]
 
@@ -22,7 +21,6 @@ use poach_pool::{
 
 use crate::watchdog::watched;
 
-/// Counts how often it is woken.
 #[derive(Default)]
 struct Count(AtomicUsize);
 
@@ -50,7 +48,6 @@ fn a_put_wakes_one_that_waits() {
     let woken = || (woken_first.0.load(Ordering::Relaxed), woken_second.0.load(Ordering::Relaxed));
     assert_eq!(woken(), (1, 0));
     assert_eq!(first.as_mut().poll(&mut Context::from_waker(&first_waker)), Poll::Ready(Ok(1)));
-    // It has what it was woken for.
     assert_eq!(woken(), (1, 0));
     pool.close();
     assert_eq!(woken(), (1, 1));
@@ -178,7 +175,6 @@ fn a_put_that_was_woken_for_room_and_has_it_wakes_no_other() {
     assert_eq!(woken, [1, 0]);
 }
 
-/// Panics each time that it is woken.
 struct Bomb;
 
 impl Wake for Bomb {
@@ -343,8 +339,7 @@ fn a_stream_has_all_tasks_and_then_ends() {
         producer.put_many([1, 2]).unwrap();
         assert_eq!((woken(&count), next(&mut stream, &waker)), (1, Poll::Ready(Some(1))));
     }
-    // The next stream takes what the first has not taken; a waiting stream that is dropped passes
-    // its wake-up on.
+    // A waiting stream that is dropped passes its wake-up on.
     let (other, other_waker) = counted();
     let mut dropped = consumer.clone().into_stream();
     let mut stream: TaskStream<_> = consumer.into_stream();
@@ -560,7 +555,6 @@ fn a_poll_costs_the_same_whoever_else_waits() {
     assert!(pin!(late.get_async()).poll(context).is_pending());
     let looked_at = pools.load(Ordering::Relaxed);
     assert!(looked_at < 10, "{looked_at} pools for one poll");
-    // Each put wakes the next that waits.
     let mut producer = pool.producer().unwrap();
     let mut sum = 0;
     for (task, get) in waiting.iter_mut().enumerate().take(TASKS) {

@@ -1,7 +1,5 @@
 //! A future that is ready, and not dropped yet, has given up its place among those that wait: no
-//! wake-up goes to it.
-//!
-//! What makes it ready comes between its two looks: while it clones its waker.
+//! wake-up goes to it. It becomes ready between its two looks, while it clones its waker.
 
 #![expect(unsafe_code, reason = "a waker whose clone does something")]
 
@@ -33,12 +31,10 @@ fn meddle(_: *const ()) -> RawWaker {
 /// A waker that wakes nobody, and does this when it is cloned.
 fn meddling(meddles: impl FnOnce() + 'static) -> Waker {
     MEDDLES.set(Some(Box::new(meddles)));
-    // SAFETY: its functions do not look at the pointer, and what a thread has left to do is its
-    // own.
+    // SAFETY: its functions do not look at the pointer, and each thread has its own `MEDDLES`.
     unsafe { Waker::from_raw(RawWaker::new(ptr::null(), &MEDDLING)) }
 }
 
-/// Counts how often it is woken.
 #[derive(Default)]
 struct Count(AtomicUsize);
 

@@ -1,5 +1,4 @@
-//! The behaviour tests and the models, each file a module; a directory holds what several files
-//! use.
+//! The behaviour tests and the models, a file each; a directory holds what several files use.
 
 mod scenes;
 #[allow(dead_code, reason = "the unit tests use the rest")]

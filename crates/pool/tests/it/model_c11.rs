@@ -1,8 +1,7 @@
 //! The five pools under the memory model of C11: what a thread must have seen of those before it,
 //! where the order of steps alone would show nothing.
 //!
-//! Most searches have no preemption, or one: the threads run one after the other, and each load may
-//! read what is not the latest.
+//! Most searches have one preemption or none: each load may read what is not the latest.
 
 #![forbid(unsafe_code)]
 
@@ -21,14 +20,12 @@ use crate::scenes::{
 /// This number of executions takes less than a second.
 const MOST: u64 = 4_000;
 
-/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
-/// [`MOST`].
+/// All executions with up to `preemptions` preemptions run, or the first [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
 
-/// As [`pass`], and both consumers then look whether there is more: what has gone from their pools
-/// they pass over for all that come.
+/// As [`pass`], and both consumers then look whether there is more.
 fn pass_on<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -89,8 +86,6 @@ fn what_has_gone_from_salsa_cas_is_passed_over() {
     clean("salsa-cas", 0, pass_on(|| salsa_cas(4)));
 }
 
-// Of chunks of one each take ends a chunk, and its term.
-
 #[test]
 fn chunks_of_one_are_not_said_to_be_empty() {
     clean("salsa", 0, pass(|| salsa(1)));
@@ -111,8 +106,7 @@ fn chunks_of_one_of_salsa_cas_that_have_gone_are_passed_over() {
     clean("salsa-cas", 0, pass_on(|| salsa_cas(1)));
 }
 
-// Each look at a rival's pool begins with a full fence. So the looker must be stopped where the
-// others come in between: twice.
+// Twice: each look at a rival's pool begins with a full fence.
 
 #[test]
 fn a_bag_is_not_said_to_be_empty() {
@@ -131,15 +125,13 @@ fn ws_lifo_is_not_said_to_be_empty() {
     clean("ws-lifo", 2, pass(ws_lifo));
 }
 
-/// In chunks that are not used up: a chunk that begins another life may look for a moment as if it
-/// had a task.
+/// Not used up: a chunk that begins another life may look for a moment as if it had a task.
 #[test]
 fn a_theft_is_heard_of() {
     clean("salsa", 1, announcements(|| salsa(4)));
 }
 
-/// What must fail: without the announcements each of the scenes shows an empty pool, even though no
-/// thread is preempted.
+/// What must fail, though no thread is preempted.
 #[test]
 fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
     let config = Config::c11().within(0, Config::c11().max_executions);
@@ -147,18 +139,14 @@ fn a_looker_that_hears_nothing_says_that_a_pool_is_empty() {
     must_fail("salsa unheard", &config, pass_on(unheard(|| salsa(4))));
 }
 
-/// The third thread, beside a producer and the owner.
 #[derive(Clone, Copy)]
 enum Beside {
     Nobody,
-    /// Another producer, which puts one more.
     Producer,
-    /// A thief, which takes and goes on.
     Thief,
 }
 
-/// The owner has taken the first task of a pool. A producer puts the next, and the owner takes. In
-/// the end each task was taken once.
+/// The owner has taken the first task of a pool. A producer puts the next, and the owner takes.
 fn fed<P: Mechanism<u32> + 'static>(
     make: impl Fn() -> Option<P>,
     beside: Beside,
@@ -229,7 +217,6 @@ where
     }
 }
 
-/// Each with one preemption.
 fn is_seen_by_who_takes_it<P: Mechanism<u32> + 'static>(name: &str, make: impl Fn() -> Option<P>)
 where
     P::Producer: 'static,

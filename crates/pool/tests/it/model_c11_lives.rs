@@ -1,6 +1,5 @@
-//! Chunks under C11 whose life ends, and whose next life begins, between two steps of a consumer, a
-//! thief or a producer. Each of them must have acquired what belongs to the word that says in which
-//! life the chunk is.
+//! Chunks under C11 whose next life begins between two steps of a thread, which must have acquired
+//! what belongs to the word that says in which life the chunk is.
 //!
 //! In each scene one thread ends the life, another then begins the next, and a third comes to the
 //! chunk. Its loads may read earlier values, so it need be stopped once at most.
@@ -17,13 +16,11 @@ use poach_pool::mechanism::{Consume, Mechanism, Produce};
 
 use crate::scenes::{self, Kept, salsa, salsa_cas};
 
-/// No execution with at most `preemptions` preemptions is wrong; all of them run.
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     let config = Config::c11().within(preemptions, u64::MAX);
     scenes::covers(name, &config, Coverage::Preemptions(preemptions), model);
 }
 
-/// What was put, and what was taken.
 #[derive(Default)]
 struct Tasks {
     put: RefCell<Vec<u32>>,
@@ -31,7 +28,6 @@ struct Tasks {
 }
 
 impl Tasks {
-    /// Puts tasks into pool 0.
     fn put(&self, producer: &mut impl Produce<u32>, tasks: &[u32]) {
         for &task in tasks {
             assert!(producer.produce_force(0, task).is_ok(), "memory");
@@ -50,13 +46,11 @@ impl Tasks {
     }
 }
 
-/// The pools of a scene, and what its threads leave to the end.
 struct Stage<P: Mechanism<u32>> {
     pools: Arc<P>,
     tasks: Rc<Tasks>,
     consumers: Kept<P::Consumer>,
     producers: Kept<P::Producer>,
-    /// Whether the first thread has ended.
     ended: Rc<<Simulated as Memory>::Word>,
 }
 
@@ -83,7 +77,6 @@ where
         [(); N].map(|()| self.pools.consumer().expect("memory"))
     }
 
-    /// The thread that ends a life of the chunk.
     fn first(
         &self,
         threads: &mut Threads,
@@ -98,8 +91,7 @@ where
         });
     }
 
-    /// A thread that begins when the first has ended: another order is none of the executions that
-    /// are asked about.
+    /// Begins when the first has ended: the model asks about no other order.
     fn later<H: 'static>(
         &self,
         threads: &mut Threads,
@@ -111,8 +103,7 @@ where
         let (tasks, ended) = (Rc::clone(&self.tasks), Rc::clone(&self.ended));
         let keep = Rc::clone(keep);
         threads.spawn(name, move || {
-            // Relaxed: nothing is acquired by it before a full fence, which acquires as much
-            // without it.
+            // Relaxed: a full fence that follows acquires as much without it.
             if ended.load(Ordering::Relaxed) != 0 {
                 body(&mut handle, &tasks);
             }
@@ -120,7 +111,6 @@ where
         });
     }
 
-    /// In the end each task that was put has been taken once, or is there.
     fn ends(self, threads: &mut Threads) {
         threads.finally(move || {
             for consumer in self.consumers.borrow_mut().iter_mut() {
@@ -197,8 +187,7 @@ fn a_consumer_knows_how_much_it_has_taken_in_a_chunks_next_life() {
 }
 
 /// A producer has read that a chunk is the topmost free one. Others fill it, empty it and give it
-/// back. Another chunk stays with those that are not free yet, and its number stood for a moment in
-/// the first one's word for the chunk below.
+/// back. Meanwhile its word for the chunk below named a chunk that is not free yet.
 #[test]
 fn who_pops_a_chunk_that_has_come_back_knows_what_is_below_it_now() {
     clean("salsa-cas", 0, |threads| {
@@ -206,7 +195,6 @@ fn who_pops_a_chunk_that_has_come_back_knows_what_is_below_it_now() {
         let ([mut first, mut second], [mut owner, mut thief]) =
             (stage.producers(), stage.consumers());
         stage.tasks.put(&mut first, &[1, 2]);
-        // Its hazard pointer stays on the chunk.
         stage.tasks.take(&mut thief, 0, 1);
         stage.tasks.take(&mut owner, 0, 1);
         stage.tasks.put(&mut first, &[3, 4]);

@@ -17,8 +17,7 @@ use crate::scenes::{self, Kept, conc_bag, fenced, salsa, salsa_cas, ws_lifo, ws_
 /// This number of executions takes less than a second.
 const MOST: u64 = 10_000;
 
-/// No execution with at most `preemptions` preemptions is wrong; all of them run, or the first
-/// [`MOST`].
+/// All executions with up to `preemptions` preemptions run, or the first [`MOST`].
 fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
     scenes::clean(name, &Config::c11().within(preemptions, MOST), model);
 }
@@ -26,7 +25,6 @@ fn clean(name: &str, preemptions: u32, model: impl Fn(&mut Threads)) {
 /// A place that the model tells a race of.
 type Place = <Simulated as Memory>::Cell<u32>;
 
-/// The pools of a scene, and what its threads leave to the end.
 struct Stage<P: Mechanism<u32>> {
     pools: Arc<P>,
     taken: Kept<u32>,
@@ -57,7 +55,6 @@ where
         [(); N].map(|()| self.pools.consumer().expect("memory"))
     }
 
-    /// A thread that puts tasks into pool 0.
     fn puts(
         &self,
         threads: &mut Threads,
@@ -74,7 +71,6 @@ where
         });
     }
 
-    /// A thread that takes a task of each of these pools where there is one, its own by `consume`.
     fn takes(
         &self,
         threads: &mut Threads,
@@ -92,13 +88,11 @@ where
         });
     }
 
-    /// In the end each of the tasks 1 to `most` has been taken once, or is there.
     fn ends(self, threads: &mut Threads, most: u32) {
         threads.finally(move || self.check(most));
     }
 
-    /// Takes what is there. With what the threads have taken, that is each of the tasks 1 to `most`
-    /// once.
+    /// What was taken, and what is left, is each of the tasks 1 to `most` once.
     fn check(&self, most: u32) {
         let mut taken = self.taken.borrow_mut();
         for consumer in self.consumers.borrow_mut().iter_mut() {
@@ -122,8 +116,7 @@ fn take(consumer: &mut impl Consume<u32>, from: usize) -> Option<u32> {
 }
 
 /// A producer writes a place and puts a task, and a consumer takes it. A thread that reads the
-/// consumer's announcement reads the place: the announcement comes after the consumer has seen the
-/// task.
+/// consumer's announcement reads the place.
 fn told<P: Mechanism<u32> + 'static>(make: impl Fn() -> Option<P>) -> impl Fn(&mut Threads)
 where
     P::Producer: 'static,
@@ -199,8 +192,7 @@ fn who_sees_a_pool_without_a_task_knows_that_it_was_announced() {
     clean("ws-lifo", 1, announced_before(ws_lifo));
 }
 
-/// A thief has a chunk, is robbed of it and steals it back. A thread that sees the thief's pool
-/// empty has read one of the two announcements.
+/// A thread that sees the thief's pool empty has read one of the two announcements.
 #[test]
 fn who_sees_a_stolen_chunk_empty_knows_that_it_was_announced() {
     clean("salsa", 0, |threads| {
@@ -243,8 +235,7 @@ fn who_finds_the_last_node_of_a_queue_finds_it_whole() {
     });
 }
 
-/// A consumer of a bag sees that its chunk of one is not filled yet. The producer fills it, and the
-/// next.
+/// The consumer has seen that its chunk of one is not filled yet.
 #[test]
 fn a_chunk_that_is_filled_behind_a_look_is_not_passed_over() {
     clean("conc-bag", 1, |threads| {
@@ -256,8 +247,7 @@ fn a_chunk_that_is_filled_behind_a_look_is_not_passed_over() {
     });
 }
 
-/// Of one producer's list a task is taken after the next was put, twice. None of the takes is of a
-/// last task, so that none is announced.
+/// Each task is taken after the next was put, so that none is announced.
 #[test]
 fn a_bag_with_one_list_is_not_said_to_be_empty() {
     clean("conc-bag", 2, |threads| {
@@ -294,7 +284,6 @@ fn a_bag_with_one_list_is_not_said_to_be_empty() {
     });
 }
 
-/// A thief has taken its task, and is robbed of the chunk before it goes on.
 #[test]
 fn who_robs_a_thief_knows_what_the_thief_has_taken() {
     clean("salsa with full fences", 1, |threads| {
@@ -311,8 +300,7 @@ fn who_robs_a_thief_knows_what_the_thief_has_taken() {
     });
 }
 
-/// A consumer goes from one chunk to the next. A thief takes what is left of the first, which is
-/// then filled anew for the thief.
+/// A thief takes what is left of a consumer's first chunk, which is then filled anew for the thief.
 #[test]
 fn a_chunk_is_filled_anew_after_its_consumer_is_done_with_it() {
     clean("salsa", 0, |threads| {
@@ -355,8 +343,7 @@ fn who_uses_further_words_of_a_chunk_finds_them_whole() {
     });
 }
 
-/// A task comes to the chunk in the middle of a theft: the owner sees it, and the thief does not.
-/// The owner looks for tasks before it looks whether the chunk is its own.
+/// The owner sees the task, and the thief does not.
 fn comes_during_a_theft(threads: &mut Threads) {
     let stage = Stage::new(|| fenced(4));
     let ([mut producer], [mut owner, thief]) = (stage.producers(), stage.consumers());

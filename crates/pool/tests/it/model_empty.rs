@@ -1,15 +1,11 @@
-//! "Empty" means empty: the five pools, on the simulated machine, while tasks come behind the
-//! looker's back.
+//! "Empty" means empty, while tasks come behind the looker's back.
 //!
-//! In each scene there is a task in the pool at every instant (the scenes are
-//! [`poach_models::emptiness`]); the policy must never say that there is none. Each scene must fail
-//! where announcements are not heard, which is the same as if the looker did not read them again,
-//! or as if nothing announced what it took.
+//! In each scene ([`poach_models::emptiness`]) there is a task in the pool at every instant. Each
+//! must fail where announcements are not heard, as if they were not read again, or not made.
 //!
-//! The searches have bounds on preemptions and on executions, because a model of a looker and two
-//! consumers has too many executions. Each prints how many it ran and which bound ended it. The
-//! memory is sequentially consistent: the question is the order of looks and takes. (The store of
-//! an announcement and that of the take leave a store buffer in their order.)
+//! The searches have bounds on preemptions and on executions. The memory is sequentially
+//! consistent: the question is the order of looks and takes. (The stores of an announcement and of
+//! the take leave a store buffer in their order.)
 
 #![forbid(unsafe_code)]
 
@@ -71,8 +67,7 @@ fn one_consumer_looks_once() {
     clean("conc-bag", &bounded(3), |threads| comes(threads, conc_bag(2).expect("memory")));
 }
 
-/// Two scenes, clean where announcements are heard and wrong where they are not. (What else must
-/// fail, a looker that goes by too seldom, is in `thefts.rs`.)
+/// (What else must fail, a looker that goes by too seldom, is in `thefts.rs`.)
 fn never_empty<P: Mechanism<u32> + 'static>(name: &str, make: fn() -> Option<P>)
 where
     P::Producer: 'static,

@@ -1,8 +1,7 @@
 //! SALSA under loom: the C11 memory model, every interleaving up to a number of preemptions.
 //!
-//! Each model asks one question. loom knows no process-wide barrier: the policy is the full fence.
-//! The fence-free policies are for the TSO models, and the mistakes that the paper warns of are
-//! among the mutants (`crates/models/mutants/src/table/salsa.rs`).
+//! loom knows no process-wide barrier: the policy is the full fence. The mistakes that the paper
+//! warns of are among the mutants (`crates/models/mutants/src/table/salsa.rs`).
 
 use std::collections::BTreeSet;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -18,12 +17,10 @@ use poach_pool::salsa::{Salsa, SalsaConsumer};
 type Task = u32;
 type Pools<F> = Arc<Salsa<Task, Loom, F>>;
 
-/// Runs `model` under loom and returns how many executions there were.
 fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) -> usize {
     let mut builder = loom::model::Builder::new();
     builder.preemption_bound = Some(preemptions);
-    // Accesses of one execution: three consumers that drain all pools and leave them make some
-    // 1,100.
+    // Three consumers that drain all pools and leave them make some 1,100 accesses.
     builder.max_branches = 2000;
     let executions = Arc::new(AtomicUsize::new(0));
     let count = Arc::clone(&executions);
@@ -34,13 +31,11 @@ fn explore(preemptions: usize, model: impl Fn() + Send + Sync + 'static) -> usiz
     executions.load(Ordering::Relaxed)
 }
 
-/// `model` must find a mistake.
 fn must_fail(preemptions: usize, model: impl Fn() + Send + Sync + 'static) {
     let outcome = catch_unwind(AssertUnwindSafe(|| explore(preemptions, model)));
     assert!(outcome.is_err(), "{outcome:?} executions, and the mistake was not found");
 }
 
-/// Each of the tasks 1 to `most` is here once.
 fn all_once(most: u32, taken: impl IntoIterator<Item = Task>) {
     let mut seen = BTreeSet::new();
     for task in taken {
@@ -49,7 +44,6 @@ fn all_once(most: u32, taken: impl IntoIterator<Item = Task>) {
     assert!(seen.iter().copied().eq(1..=most), "of 1 to {most} only {seen:?} were taken");
 }
 
-/// What is left, taken by consumers that are alone now.
 fn rest<F: StoreLoad<Loom>>(consumers: &mut [SalsaConsumer<Task, Loom, F>]) -> Vec<Task> {
     let mut found = Vec::new();
     for me in 0..consumers.len() {
@@ -67,7 +61,6 @@ fn pools<F: StoreLoad<Loom> + Default>(chunk: usize) -> Pools<F> {
     Arc::new(Salsa::new(chunk).expect("memory"))
 }
 
-/// The owner takes two while a thief steals the chunk they are in.
 fn consume_against_steal<F: StoreLoad<Loom> + Default + 'static>() {
     let pools = pools::<F>(3);
     let mut producer = pools.producer().expect("memory");
@@ -87,7 +80,6 @@ fn consume_against_steal<F: StoreLoad<Loom> + Default + 'static>() {
     all_once(2, taken);
 }
 
-/// A task comes while the thief is in its window; the owner may see it and the thief may not.
 fn a_task_comes_during_the_theft<F: StoreLoad<Loom> + Default + 'static>() {
     let pools = pools::<F>(4);
     let mut producer = pools.producer().expect("memory");

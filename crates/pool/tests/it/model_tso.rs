@@ -1,11 +1,9 @@
 //! SALSA on the simulated TSO machine, with every policy and unbounded store buffers.
 //!
-//! What loom cannot see is here: the fence-free policy (an asymmetric fence), and what the store
-//! buffer does without it. What must fail, the algorithm without the check that a question is about,
-//! is among the mutants (`crates/models/mutants/src/table/salsa.rs`).
+//! What loom cannot see: the fence-free policy, and the store buffer. What must fail is among the
+//! mutants (`crates/models/mutants/src/table/salsa.rs`).
 //!
-//! Each question says how far it is answered: [`Coverage::Complete`] for every execution, else a
-//! bound, which is never called complete. A mistake is looked for in the same executions.
+//! Each question says how far it is answered: [`Coverage::Complete`], or a bound.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -27,7 +25,6 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 
 type Asym = Asymmetric<Simulated>;
 
-/// The search that covers so much, on a machine with store buffers without a bound.
 fn search(coverage: Coverage) -> Config {
     let exhaustive = |preemptions| Strategy::Exhaustive { preemptions, reduce: true, prune: true };
     let machine = Config { strategy: exhaustive(None), ..Config::default() };
@@ -38,8 +35,7 @@ fn search(coverage: Coverage) -> Config {
     }
 }
 
-/// The first `executions` executions with at most `preemptions` preemptions, for models that do not
-/// end in a test's time.
+/// For models that do not end in a test's time.
 fn first(executions: u64, preemptions: u32) -> Config {
     Config { max_executions: executions, ..search(Preemptions(preemptions)) }
 }
@@ -73,7 +69,6 @@ fn print(report: &Report) {
     println!("{:?}: {} executions, {:?}", report.verdict, report.executions, report.elapsed);
 }
 
-/// What the threads of a model took, and the handles they leave to the final check.
 struct Found<C> {
     tasks: RefCell<Vec<u32>>,
     consumers: RefCell<Vec<C>>,
@@ -89,7 +84,6 @@ impl<C: Consume<u32> + 'static> Found<C> {
         self.consumers.borrow_mut().push(consumer);
     }
 
-    /// Each of 1 to `most` was taken once, or is left and is taken now.
     fn check(&self, most: u32) {
         let mut consumers = self.consumers.borrow_mut();
         let mut tasks = self.tasks.borrow_mut();
@@ -111,7 +105,6 @@ fn salsa<F: StoreLoad<Simulated> + Default>(chunk: usize) -> Arc<Salsa<u32, Simu
     Arc::new(Salsa::new(chunk).expect("memory"))
 }
 
-/// The owner takes two while a thief steals the chunk they are in.
 fn consume_against_steal<P: Mechanism<u32> + 'static>(pools: &Arc<P>, threads: &mut Threads)
 where
     P::Consumer: 'static,
@@ -165,7 +158,6 @@ where
     threads.finally(move || drop((found, there)));
 }
 
-/// Two consumers get, a producer puts: every history is a pool's.
 fn histories<P: Mechanism<u32> + 'static>(pools: &Arc<P>, threads: &mut Threads)
 where
     P::Consumer: 'static,

@@ -21,7 +21,6 @@ use poach_pool::{OwnedPut, Producer, PutError, Selector, TaskPool, TryGetError};
 
 use crate::watchdog::watched;
 
-/// A task that counts its drop, and panics in it if it is told to.
 struct Task {
     panics: bool,
     dropped: Arc<AtomicUsize>,
@@ -160,8 +159,7 @@ fn a_distance_that_says_another_thing_each_time_is_no_error() {
     }
 }
 
-/// What the last consumer leaves is dropped to the last task, also if the drop of one panics; and
-/// the pool is whole.
+/// All are dropped, also if the drop of one panics; and the pool is whole.
 #[test]
 fn a_task_whose_drop_panics_keeps_no_other_in_an_abandoned_pool() {
     for capacity in [None, Some(TASKS)] {
@@ -187,7 +185,6 @@ fn a_task_whose_drop_panics_keeps_no_other_in_an_abandoned_pool() {
     }
 }
 
-/// A task that uses its pool when it is dropped.
 struct Puts(Option<poach_pool::Producer<Puts>>, Arc<AtomicUsize>);
 
 impl Drop for Puts {
@@ -219,7 +216,6 @@ fn a_task_that_puts_when_it_is_dropped_is_told_that_nobody_takes() {
     }
 }
 
-/// A waker that panics.
 struct Loud;
 
 impl Wake for Loud {
@@ -228,8 +224,7 @@ impl Wake for Loud {
     }
 }
 
-/// The waker of a waiting future panics when the last consumer goes: the remaining tasks are
-/// dropped all the same.
+/// The waker of a waiting future panics when the last consumer goes.
 #[test]
 fn a_waker_that_panics_at_the_end_keeps_no_task() {
     let reply = Arc::new(());
@@ -245,8 +240,7 @@ fn a_waker_that_panics_at_the_end_keeps_no_task() {
     assert_eq!(Arc::strong_count(&reply), 2, "the one that waits has its own");
 }
 
-/// A get finds what it was not woken for, and the consumer that is woken in its place has a waker
-/// that panics.
+/// A get finds what it was not woken for; the waker of the consumer woken in its place panics.
 #[test]
 fn a_consumers_waker_that_panics_takes_no_task_with_it() {
     watched(|| {
@@ -282,7 +276,6 @@ fn a_consumers_waker_that_panics_takes_no_task_with_it() {
     });
 }
 
-/// Calls a closure when its last waker is gone.
 struct Last(Option<Box<dyn FnOnce() + Send + Sync>>);
 
 impl Wake for Last {
@@ -299,8 +292,7 @@ fn when_dropped(call: impl FnOnce() + Send + Sync + 'static) -> Waker {
     Waker::from(Arc::new(Last(Some(Box::new(call)))))
 }
 
-/// A put is refused at its last look, and the producer that is woken in its place has a waker that
-/// panics.
+/// A put is refused at its last look; the waker of the producer woken in its place panics.
 #[test]
 fn a_refused_put_that_panicked_is_not_said_to_be_put() {
     watched(|| {
@@ -315,8 +307,7 @@ fn a_refused_put_that_panicked_is_not_said_to_be_put() {
             Pin::new(&mut *put).poll(&mut Context::from_waker(waker)).map(|(_, done)| done)
         };
         let answers = Arc::new(Mutex::new(Vec::new()));
-        // The close wakes consumers first: this one's waker polls the put before producers are
-        // told.
+        // The close wakes consumers first: this waker polls the put before producers are told.
         let (polls, says) = (Arc::clone(&put), Arc::clone(&answers));
         let at_the_close = when_dropped(move || {
             for _ in 0..2 {
@@ -343,7 +334,6 @@ fn a_refused_put_that_panicked_is_not_said_to_be_put() {
     });
 }
 
-/// What is done with a result panics: the selection is over, and takes no second task.
 #[test]
 fn a_selection_that_panicked_is_over() {
     let pools = [(); 2].map(|()| TaskPool::new());
@@ -367,8 +357,7 @@ fn a_selection_that_panicked_is_over() {
     assert_eq!((other.try_get(), other.try_get()), (Ok(5), Ok(5)));
 }
 
-/// A future whose poll panicked has no single-consumer pool, as any that waits has none: those of
-/// high numbers are for a look alone, and a consumer waits for one while all are taken.
+/// Single-consumer pools of high numbers are for one look; while all are taken a consumer waits.
 #[test]
 #[cfg(not(miri))] // which takes minutes for 1100 consumers
 fn futures_that_panicked_keep_nobody_from_the_pool() {
@@ -387,8 +376,7 @@ fn futures_that_panicked_keep_nobody_from_the_pool() {
     });
 }
 
-/// Foreign code that a selection calls, here a distance, may park itself, and take the wake-up of
-/// the thread with it.
+/// Foreign code, here a distance, may park itself, and so take the wake-up of the thread.
 #[test]
 fn a_selection_is_woken_though_foreign_code_parks() {
     watched(|| {

@@ -1,8 +1,6 @@
 //! Chunks that are taken away in the middle of what their consumer does: nothing is taken twice,
-//! and each chunk comes back to be filled again.
-//!
-//! One thread plays all, another's step before a chosen access of one; or real threads, each
-//! stopped at the one place that matters.
+//! and each chunk comes back to be filled again. One thread plays all, another's step before a
+//! chosen access of one; or real threads, each stopped at the one place that matters.
 
 use std::cell::{Cell, RefCell};
 use std::fmt::Debug;
@@ -16,7 +14,6 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 
 use crate::stopping::{HOOK, Kind, Stopping, start, stop_before};
 
-/// How many chunks a pool of SALSA's has made.
 fn chunks(pools: &impl Debug) -> usize {
     let text = format!("{pools:?}");
     let count = text.split("chunks: ").nth(1).expect("it says so").split(',').next();
@@ -40,8 +37,7 @@ fn in_between<R>(
     result
 }
 
-/// The owner has put its hazard pointer on a chunk of one, and reads next whether the chunk is
-/// still its own: a thief takes it.
+/// A thief takes a chunk of one after the owner has put its hazard pointer on it.
 #[test]
 fn a_chunk_that_is_lost_before_it_is_begun_comes_back() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(1).expect("memory"));
@@ -59,8 +55,7 @@ fn a_chunk_that_is_lost_before_it_is_begun_comes_back() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// The owner has published the second task of a chunk of three: a thief takes the chunk, and the
-/// third.
+/// A thief takes a chunk of three, and the third task, when the owner has published the second.
 #[test]
 fn a_chunk_that_is_lost_during_a_take_comes_back() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
@@ -122,8 +117,7 @@ fn a_chunk_whose_last_task_is_claimed_by_its_owner_comes_back() {
     assert_eq!(chunks(&pools), 2);
 }
 
-/// A thief has chosen a chunk for its one task, and puts its hazard pointer on it: the owner takes
-/// the task.
+/// Before the fence of the thief's hazard pointer the owner takes the chunk's last task.
 #[test]
 fn a_chunk_without_a_task_is_not_stolen() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
@@ -170,8 +164,7 @@ fn a_chunk_is_not_filled_again_under_its_consumer() {
     assert_eq!(taken, None);
 }
 
-/// A thief that has stolen a chunk goes on in it as an owner: without a fence or an exchange, where
-/// that is how owners go.
+/// Without a fence, too, where owners have none.
 #[test]
 fn a_thief_goes_on_in_its_chunk_without_an_exchange() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(3).expect("memory"));
@@ -187,8 +180,7 @@ fn a_thief_goes_on_in_its_chunk_without_an_exchange() {
     })));
     assert_eq!(thief.consume(), Some(1));
     drop(HOOK.take());
-    // Elsewhere the cheap end of the fence is a full one: one behind the look for tasks, and one
-    // behind the take.
+    // Elsewhere the owner's fence is full: after the look for tasks, and after the take.
     assert_eq!(dear.get(), if Stopping::asymmetric() { 0 } else { 2 });
 }
 
@@ -228,7 +220,6 @@ fn a_thief_waits_until_it_knows_what_the_owner_took() {
     let mut owner = pools.consumer().expect("memory");
     let mut thief = pools.consumer().expect("memory");
     assert!((0..2).all(|task| producer.produce_force(0, task).is_ok()));
-    // The owner is at the chunk.
     assert_eq!(owner.consume(), Some(0));
     LATE.set(3);
     assert_eq!(thief.steal(0), Some(1));

@@ -1,6 +1,5 @@
-//! What safe code can do to a pool: make any of them, with any settings, and answer its questions
-//! as it likes. No task is lost, taken twice or freed twice by it. (What safe code cannot write is
-//! in the crate's module `compile_fail`.)
+//! What safe code can do to a pool: no task is lost, taken twice or freed twice by it. (What it
+//! cannot write is in the crate's module `compile_fail`.)
 
 #![forbid(unsafe_code)]
 
@@ -21,8 +20,7 @@ use poach_pool::{Consumer, Producer, PutManyError, TaskPool, TryGetError};
 
 const TASKS: u64 = if cfg!(miri) { 30 } else { 2000 };
 
-/// Everything that a mechanism's interface allows, in an order that no policy would choose: pools
-/// that are not there, pools that nobody has, handles that are forgotten or go to other threads.
+/// Everything that a mechanism's interface allows, in an order that no policy would choose.
 fn every_call<P: Mechanism<Box<u64>> + 'static>(pools: P)
 where
     P::Producer: 'static,
@@ -73,7 +71,6 @@ where
     taken.extend(std::iter::from_fn(|| last.get()).map(|task| *task));
     taken.sort_unstable();
     assert!(taken.into_iter().eq(0..2 * TASKS), "not every task once");
-    // What is left when all is dropped is freed once.
     assert!(first.produce_force(0, Box::new(1)).is_ok());
     drop((last, first, held, pools));
 }
@@ -165,7 +162,6 @@ fn a_mechanism_that_lies_costs_no_more_than_wrong_answers() {
         if let Err(task) = feeder.put(Box::new(n)) {
             taken.push(*task);
         }
-        // It may be told that there is none.
         taker.check_empty();
         taken.extend(taker.get().map(|task| *task));
     }
@@ -206,7 +202,6 @@ fn a_distance_that_uses_the_pool() {
         producer.put(Box::new(n)).expect("it is open");
     }
     let taken = std::iter::from_fn(|| consumer.try_get().ok()).count();
-    // Each call inside put one and took one.
     assert_eq!(taken, 20);
     // The pool is in its own distance, and would live for ever.
     drop(place.lock().expect("no panic").take());

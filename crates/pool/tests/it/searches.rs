@@ -58,7 +58,6 @@ fn a_search_that_loses_each_chunk_it_finds_does_not_go_ever_deeper() {
     assert!(taken.into_iter().eq(0..=THEFTS));
 }
 
-/// Accesses to shared memory that an empty get makes.
 fn cost<P: Mechanism<u64>>(taker: &mut Taker<u64, P>) -> u64 {
     // The first may look for the last time at what has gone.
     assert!(taker.get().is_none());
@@ -73,8 +72,7 @@ const COMERS: usize = if cfg!(miri) { 10 } else { 1000 };
 /// How often they do. An interpreter takes minutes for ten times.
 const TIMES: usize = if cfg!(miri) { 2 } else { 10 };
 
-/// The cost of an empty get at first, and after [`TIMES`] times as many consumers have come and
-/// gone; each time some get tasks.
+/// The cost of an empty get at first, and after [`TIMES`] times as many consumers.
 fn before_and_after<P: Mechanism<u64>>(make: impl Fn() -> Option<P>) -> (u64, u64) {
     let pools = Arc::new(make().expect("memory"));
     let mut taker = Taker::at(&pools, Policy::default(), 0).expect("memory");
@@ -120,8 +118,7 @@ fn an_empty_get_looks_at_few_pools_when_many_consumers_have_come_and_gone() {
     }
 }
 
-/// A bound on the accesses of an empty get of the other pools, for each pool or list. It is below
-/// the accesses of [`TIMES`] times as many.
+/// Accesses of an empty get for each pool or list, fewer than of [`TIMES`] times as many.
 const AT_MOST: u64 = 50;
 
 #[test]
@@ -138,7 +135,6 @@ fn an_empty_get_of_a_bag_looks_at_the_lists_of_so_many_producers_as_were_there_a
             assert!(comer.produce_force(0, task).is_ok());
         }
     }
-    // What they left is found.
     let left = std::iter::from_fn(|| taker.get()).count();
     assert_eq!(left, TIMES * (COMERS - 1).div_ceil(100));
     let after = cost(&mut taker);
@@ -163,7 +159,6 @@ fn a_pool_that_is_left_with_tasks_is_looked_at_until_they_are_taken() {
         assert_eq!(taken, [0, 1, 2, 3]);
         assert!(taker.get().is_none());
         assert_eq!(pools.pools(), 1);
-        // And a put to it is found again.
         assert!(feeder.produce_force(9, 4).is_ok());
         assert_eq!((pools.pools(), taker.get()), (10, Some(4)));
     }
@@ -192,13 +187,11 @@ fn a_producer_of_shared_queues_serves_the_consumers_that_are_there() {
         let first = std::iter::from_fn(|| consumers[0].consume()).count();
         assert!(first >= 300, "{first}");
     }
-    // It counts no accesses: on the machine's own memory an interpreter needs a minute for this
-    // number of puts.
+    // On the machine's own memory: it counts no accesses, and an interpreter needs a minute.
     ask(WsMsq::<u64, Machine>::new);
     ask(WsLifo::<u64, Machine>::new);
 }
 
-/// A hundred chunks are filled and emptied, and none is put after them.
 #[test]
 fn an_empty_get_looks_at_no_chunk_that_is_gone() {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(1).expect("memory"));

@@ -1,8 +1,5 @@
-//! Consumers and producers that stop for ever: the others get all the tasks but those that the
-//! stalled ones had made their own.
-//!
-//! A stall inside of an operation is for `stress_stalls.rs`, which stops threads anywhere; here
-//! handles simply stay, unused, each in a state that an operation leaves behind.
+//! Handles that stay unused for ever, each in a state that an operation leaves behind: the others
+//! get all tasks that these have not made their own. (`stress_stalls.rs` stops threads anywhere.)
 
 #![forbid(unsafe_code)]
 
@@ -53,7 +50,6 @@ fn chunks_under_a_stalled_consumers_hazard_pointer_are_not_used_again() {
     }
 }
 
-/// A chunk is stolen back and forth, task by task.
 fn ping_pong<P: Mechanism<u64>>(pools: &Arc<P>) {
     let mut producer = pools.producer().unwrap();
     let mut consumers = [pools.consumer().unwrap(), pools.consumer().unwrap()];
@@ -81,8 +77,7 @@ fn more_consumers_than_a_chunk_has_words_for() {
     let pools = Arc::new(Salsa::<usize>::new(100).unwrap());
     let taker = || Taker::at(&pools, Policy::default(), 0);
     let mut feeder = Feeder::at(&pools, Policy::default(), 0).unwrap();
-    // The words of the first 7 stand in a chunk, those of the next 57 in one block, the others' in
-    // a second.
+    // 7 words stand in a chunk, the next 57 in one block, the others in a second.
     let (most, step) = if cfg!(miri) { (80, 9) } else { (1024, 97) };
     let mut takers: Vec<_> = (0..most).map(|_| taker().unwrap()).collect();
     if !cfg!(miri) {

@@ -1,8 +1,7 @@
 //! All five pools and the face, with handles that come and go while tasks do: each task taken once.
 //!
-//! `cargo xtask tsan` runs this under `ThreadSanitizer`. Where the asymmetric fence is a system
-//! call the sanitizer cannot see it, and need not: what tasks are handed over by is Release and
-//! Acquire.
+//! `ThreadSanitizer` cannot see an asymmetric fence that is a system call, and need not: tasks are
+//! handed over by Release and Acquire.
 
 #![forbid(unsafe_code)]
 
@@ -18,15 +17,12 @@ use poach_pool::mechanism::Mechanism;
 use poach_pool::policy::{Feeder, Policy, Taker};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-/// Fewer under an interpreter; the stints of their handles are shorter then, too.
 const TASKS: u64 = if cfg!(miri) { 240 } else { 60_000 };
-/// The most tasks for one handle.
 const STINT: usize = if cfg!(miri) { 40 } else { 500 };
 const THREADS: u64 = 2;
 const SEED: u64 = 20_261_121;
 
-/// What was taken: boxes, so that a task read before it was written, or twice, is a fault of
-/// memory.
+/// Boxes: a task read before it was written, or twice, is a fault of memory.
 type Taken = Mutex<Vec<Box<u64>>>;
 
 fn each_once(taken: &Taken) {
@@ -35,7 +31,6 @@ fn each_once(taken: &Taken) {
     assert!(taken.iter().copied().eq(0..TASKS), "{} of {TASKS}, seed {SEED}", taken.len());
 }
 
-/// Producer `number`'s tasks, cut into stints of up to `most`: a handle for each.
 fn stints(number: u64, most: usize) -> Vec<Vec<u64>> {
     let mut random = fastrand::Rng::with_seed(SEED ^ number);
     let mut tasks = (number..TASKS).step_by(THREADS as usize).peekable();
@@ -110,7 +105,6 @@ fn the_rivals_handles_come_and_go() {
     mechanism(WsLifo::<Box<u64>, Machine>::new());
 }
 
-/// With sleepers, and with producers that wait for room if there is a capacity.
 fn face(capacity: Option<usize>) {
     let builder = TaskPool::builder().chunk_length(32).stays_open(true);
     let builder = match capacity {

@@ -1,11 +1,8 @@
-//! Threads that stop for ever inside of an operation, before each of their accesses to shared
-//! memory in turn: lock-freedom (section 7.2), for every window there is, not only those the paper
-//! names.
+//! Lock-freedom (section 7.2): threads that stop before each of their accesses to shared memory.
 //!
-//! The pools run over a memory that counts a thread's accesses and stops it at a chosen one. Two
-//! threads are stopped so, at every pair of accesses. A third must then get every task except those
-//! that the two may have made their own, find the pool empty, and go on with tasks that come later.
-//! At last the two wake up, in either order, and each task has been taken once.
+//! Two threads are stopped, at every pair of accesses. A third must then get every task except
+//! those that the two may have made their own, find the pool empty, and go on with tasks that come
+//! later. At last the two wake up, in either order, and each task has been taken once.
 
 use std::sync::{Arc, Mutex};
 use std::thread;
@@ -20,18 +17,14 @@ use poach_pool::salsa::{Salsa, SalsaCas};
 
 use crate::stopping::{Kind, LEFT, Stopping, start, stop_at, stop_before};
 
-/// Far more accesses than the third thread needs for all that it does.
 const ENOUGH: u64 = 100_000;
 
-/// What a thread that is to be stopped does; it adds what it takes, at once.
 type Act = Box<dyn FnOnce(&Mutex<Vec<u64>>) + Send>;
 
 /// Tasks that are there from the start, in chunks of two.
 const TASKS: u64 = 3;
-/// Tasks that come when the two have stopped.
 const LATER: u64 = 3;
 
-/// The thread that is stopped.
 #[derive(Clone, Copy, Debug)]
 enum Who {
     /// The consumer whose pool the tasks are in: takes two of them, and with them a whole chunk.
@@ -194,8 +187,7 @@ const PAIRS: [[Who; 2]; 7] = [
 /// and as many times more of the second's: with 16 it takes eight minutes.
 const STEP: usize = if cfg!(miri) { 40 } else { 1 };
 
-/// Every access of the first, with `stride` between those of the second; from another start each
-/// time.
+/// Each access of the first, `stride` between those of the second, from another start each time.
 fn stop_everywhere<P: Mechanism<u64> + 'static>(stride: usize, make: impl Fn() -> Option<P>)
 where
     P::Consumer: 'static,
@@ -248,15 +240,12 @@ fn the_rivals_go_on() {
     stop_everywhere(7, WsLifo::<u64, Stopping>::new);
 }
 
-/// A thief reads how much of a chunk is taken, and sleeps. The chunk comes to an end and is used
-/// again by the same two; the owner is about to publish its first task. The thief goes on, steals
-/// the chunk of another life, and sleeps; a robber steals it from the thief. The owner publishes:
-/// as much is taken now as the thief read long ago. The robber finds nothing left; then comes a
-/// task. The robber has it; the thief, which need not look again where nothing was taken since it
-/// read, would have it too, but for its hazard pointer and the tag, of which either stops it. (What
-/// has neither is `salsa-oversleeps-untagged` among the mutants.)
-///
-/// Returns what was taken.
+/// A thief reads how much of a chunk is taken, and sleeps. The chunk is used again by the same two;
+/// the owner is about to publish its first task. The thief steals the chunk of another life, and
+/// sleeps; a robber steals it from the thief. The owner publishes: as much is taken now as the
+/// thief read. The robber finds nothing; then comes a task. Both have it, but for the thief's
+/// hazard pointer and the tag, of which either stops it (the mutant `salsa-oversleeps-untagged` has
+/// neither). Returns what was taken.
 fn a_thief_oversleeps() -> Vec<u64> {
     let pools = Arc::new(Salsa::<u64, Stopping>::new(2).expect("memory"));
     let mut owner = pools.consumer().expect("memory");
@@ -274,7 +263,6 @@ fn a_thief_oversleeps() -> Vec<u64> {
     let (owner, thief, robber) = (&mut owner, &mut thief, &mut robber);
     thread::scope(|scope| {
         let mut sleeping_thief = start(scope, |stops| {
-            // The hazard pointer.
             stop_before(stops, Some(Kind::Store), 0);
             take(thief.steal(0));
         });

@@ -1,8 +1,5 @@
-//! A theft that has begun may move tasks that came after it: who asks whether the pool is empty
-//! must allow for that, and does, by two more traversals.
-//!
-//! Real threads, each stopped at the one place that matters, as the execution is longer than a
-//! model can search for.
+//! A theft that has begun may move tasks that came after it: `check_empty` makes two more
+//! traversals. Real threads, as the execution is too long for a model.
 
 use std::cell::RefCell;
 use std::marker::PhantomData;
@@ -23,7 +20,6 @@ thread_local! {
     static LOOKS: RefCell<Option<(Sender<usize>, Receiver<()>)>> = const { RefCell::new(None) };
 }
 
-/// What a looker hears of announcements.
 trait Ear: std::fmt::Debug + Send + Sync + 'static {
     fn hears(announced: u64) -> u64 {
         announced
@@ -43,8 +39,7 @@ impl Ear for DeafToThieves {
     }
 }
 
-/// The pools, whose looker stops before each look. It answers that a pool is empty once it has
-/// looked at it a chosen number of times.
+/// The looker stops before each look. It answers "empty" after a chosen number of looks at a pool.
 #[derive(Debug)]
 struct Watched<E>(Arc<Pools>, usize, PhantomData<E>);
 struct Looker(<Pools as Mechanism<u64>>::Consumer, [usize; 3]);
@@ -105,8 +100,7 @@ impl Consume<u64> for Looker {
 /// pool when a task comes to the chunk and the third takes its own; it has passed the thief's, for
 /// the second time, when the thief has the chunk.
 ///
-/// From the looker's beginning to its end there is a task. Returns whether it says that there is
-/// none.
+/// From the looker's beginning to its end there is a task.
 fn is_deceived<E: Ear>(traversals: usize) -> bool {
     let pools = Arc::new(Salsa::new(4).expect("memory"));
     let pools = Arc::new(Watched::<E>(pools, traversals, PhantomData));

@@ -11,11 +11,11 @@ use self::states::{ANY, ASLEEP, FOLLOWING, Idle, SLEEPERS, Set, States};
 use crate::pace::{LONGEST_NAP, LONGEST_OWNERS_NAP};
 
 pub(crate) mod clock;
-#[cfg(test)]
-mod tests;
 pub(crate) mod guests;
 pub(crate) mod parking;
 mod states;
+#[cfg(test)]
+mod tests;
 // loom brings its own threads, which Miri cannot run.
 #[cfg(all(test, not(miri)))]
 mod models;

@@ -20,7 +20,6 @@ impl Wake for Flag {
     }
 }
 
-/// A gate whose lock is the model's, and a number of things.
 struct Model<M: Memory> {
     watch: Watch<M>,
     taken: M::Word,
@@ -90,11 +89,9 @@ impl<M: Memory> Model<M> {
     }
 }
 
-/// What becomes of a watch between two sleepers.
 type Between<M> = fn(&Model<M>);
 
-/// A thing is made there. A sleeper comes and goes, and a second comes, and may be the last to
-/// look.
+/// A sleeper comes and goes, and a second comes, and may be the last to look.
 fn a_thing_against_the_second<M: Memory + 'static>(first: Between<M>) -> impl Fn(&mut Threads) {
     move |threads| {
         let model = Model::<M>::new();
@@ -115,8 +112,7 @@ fn a_thing_against_the_second<M: Memory + 'static>(first: Between<M>) -> impl Fn
     }
 }
 
-/// Two sleepers, of which the second may find the watch of the first. If one finds nothing and is
-/// not woken, no thing is there, or the other will look for it.
+/// Two sleepers, of which the second may find the watch of the first.
 fn a_thing_against_two<M: Memory + 'static>(first: Between<M>) -> impl Fn(&mut Threads) {
     move |threads| {
         let model = Model::<M>::new();
@@ -138,7 +134,6 @@ fn a_thing_against_two<M: Memory + 'static>(first: Between<M>) -> impl Fn(&mut T
 
 fn nobody<M: Memory>(_: &Model<M>) {}
 
-/// Its entry is taken out, or it takes it out itself: a wake-up that it had goes to the next.
 fn comes_and_goes<M: Memory>(model: &Model<M>) {
     let entry = model.watch.enter(|| model.lock(), Waker::noop().clone());
     if model.watch.leave(|| model.lock(), &entry).is_none() {

@@ -1,5 +1,4 @@
-//! What the models of the pools share: the pools, searches that must find nothing or something, and
-//! mechanisms that hide something.
+//! What the models of the pools share.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -13,7 +12,6 @@ use poach_pool::baselines::WsMsq;
 use poach_pool::mechanism::{Mechanism, NoHandle};
 use poach_pool::salsa::{Salsa, SalsaCas};
 
-/// SALSA with chunks of `chunk` tasks.
 pub(crate) fn salsa(chunk: usize) -> Option<Salsa<u32, Simulated, Asymmetric<Simulated>>> {
     Salsa::new(chunk)
 }
@@ -34,7 +32,6 @@ pub(crate) fn ws_lifo() -> Option<WsLifo<u32, Simulated>> {
     WsLifo::new()
 }
 
-/// What threads leave to the end.
 pub(crate) type Kept<T> = Rc<RefCell<Vec<T>>>;
 
 /// What a search finds. It is printed, with the number of its executions.
@@ -47,25 +44,21 @@ fn search(name: &str, config: &Config, model: impl Fn(&mut Threads)) -> Report {
     report
 }
 
-/// No execution of those that `config` searches is wrong, and nothing but its bounds ended the
-/// search.
+/// Nothing is wrong, and nothing but the bounds of `config` ended the search.
 pub(crate) fn clean(name: &str, config: &Config, model: impl Fn(&mut Threads)) {
     let report = search(name, config, model);
     assert!(report.coverage().is_some(), "{name}: {:?}", report.verdict);
 }
 
-/// The same, of a search that covers `wanted`.
 pub(crate) fn covers(name: &str, config: &Config, wanted: Coverage, model: impl Fn(&mut Threads)) {
     assert_eq!(search(name, config, model).clean(wanted), Ok(()), "{name}");
 }
 
-/// Some execution is.
 pub(crate) fn must_fail(name: &str, config: &Config, model: impl Fn(&mut Threads)) {
     let verdict = search(name, config, model).verdict;
     assert!(matches!(verdict, Verdict::Violation(_)), "{name}: {verdict:?}");
 }
 
-/// What a mechanism does not show to who looks whether it is empty.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Hidden {
     /// That a pool may have become empty.
@@ -74,7 +67,6 @@ pub(crate) enum Hidden {
     Arrivals,
 }
 
-/// A mechanism that hides something.
 #[derive(Debug)]
 pub(crate) struct Hiding<P>(Arc<P>, Hidden);
 

@@ -1,5 +1,4 @@
-//! The machine's memory, over which a thread stops before an access that a test chooses, until the
-//! test wakes it.
+//! The machine's memory, over which a thread stops before an access until the test wakes it.
 
 use std::cell::{Cell, RefCell};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -11,9 +10,7 @@ mod watched;
 pub(crate) use watched::Kind;
 use watched::{Watched, Watcher};
 
-/// Where a thread stops, and how it says so and is woken.
 pub(crate) struct Stop {
-    /// What kind of access it stops at; any if `None`.
     kind: Option<Kind>,
     /// Accesses of the kind before it.
     left: usize,
@@ -41,7 +38,6 @@ thread_local! {
     pub(crate) static HOOK: RefCell<Option<Hook>> = const { RefCell::new(None) };
 }
 
-/// Before each access.
 fn access(kind: Kind) {
     if let Some(mut hook) = HOOK.take() {
         hook(kind);
@@ -65,10 +61,8 @@ fn access(kind: Kind) {
     }
 }
 
-/// The machine's memory, with [`access`] before every access.
 pub(crate) type Stopping = Watched<Stopper>;
 
-/// What stops a thread before an access.
 pub(crate) struct Stopper;
 
 impl Watcher for Stopper {
@@ -77,7 +71,6 @@ impl Watcher for Stopper {
     }
 }
 
-/// A thread that may be asleep in the middle of what it does.
 pub(crate) struct Sleeper<'scope> {
     thread: thread::ScopedJoinHandle<'scope, ()>,
     event: Receiver<Event>,
@@ -99,7 +92,6 @@ pub(crate) fn stop_at<'scope>(
     })
 }
 
-/// Where a thread that was started is to tell when it stops.
 pub(crate) struct Stops(Sender<Event>, Receiver<Option<Stop>>);
 
 /// Lets this thread stop when it has made `left` accesses of a kind and is about to make the next.
@@ -144,7 +136,6 @@ impl Sleeper<'_> {
         }
     }
 
-    /// Wakes it, and waits for its end.
     pub(crate) fn wake(self) {
         self.wake.send(None).ok();
         self.thread.join().expect("a thread that does not panic");
