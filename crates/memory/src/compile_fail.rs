@@ -1,5 +1,4 @@
-//! Programs that must not compile. Beside each stands a program that differs only in the error, and
-//! compiles.
+//! Programs that must not compile. Each has a twin that differs only in the error, and compiles.
 
 /// Safe implementations of a memory, a word, a pointer, a cell and a policy: queues trust them.
 ///

@@ -5,10 +5,9 @@
 //!
 //! A load can overtake no more stores than the processor can hold back: `S` in the entries of its
 //! store buffer, and `E` that have left the buffer and are on their way to the cache. The paper's
-//! processors have `E = 1` (section 7.3: a processor with 32 entries behaves as TSO\[33\]). A
-//! processor whose stores pass a write-combining buffer has more: Zen 4 holds 10
-//! (`crates/measure/README.md`). So a capacity is not a bound, and the constructors here take a
-//! [`Bound`] instead.
+//! processors have `E = 1` (section 7.3: 32 entries behave as TSO\[33\]). A processor whose stores
+//! pass a write-combining buffer has more: Zen 4 holds 10 (`crates/measure/README.md`). So a
+//! capacity is not a bound, and the constructors here take a [`Bound`] instead.
 //!
 //! If the owner makes at least `x` other stores between two pops, one store in `x + 1` in the
 //! buffer is its store of its index. Behind the buffer a run of stores to one cache line may share
@@ -31,10 +30,9 @@
 
 //! # Who promises what
 //!
-//! A queue with a bound that is too small loses tasks or hands them out twice, and a box that comes
-//! out twice is freed twice. So a [`Delta`] is a promise. Safe code gets a `Delta` from
-//! [`Delta::for_this_processor`] alone, which returns an error for an unknown processor. Every
-//! other constructor is unsafe. [`hidden_pops`] is the arithmetic without the promise.
+//! A queue with a bound that is too small loses tasks or hands them out twice. So a [`Delta`] is a
+//! promise. Safe code gets a `Delta` from [`Delta::for_this_processor`] alone, which returns an
+//! error for an unknown processor. [`hidden_pops`] is the arithmetic without the promise.
 
 use core::fmt;
 use core::num::NonZeroU64;
@@ -211,8 +209,7 @@ impl Delta {
     }
 
     /// A bound of [`largest_known`] pops, for tests and benchmarks on a processor without a known
-    /// bound. With a store between pops this is about twice what the processor with the largest
-    /// bound needs.
+    /// bound. With a store between pops it is about twice the largest processor's need.
     ///
     /// # Safety
     ///
@@ -234,8 +231,7 @@ impl Delta {
         Delta { pops, stores: 0 }
     }
 
-    /// The same bound for a client that makes the stores between pops itself, so that the queue
-    /// makes none.
+    /// The same for a client that makes the stores between pops itself: the queue makes none.
     ///
     /// # Safety
     ///
@@ -326,13 +322,11 @@ mod tests {
         hidden_pops(capacity, egress, stores).unwrap().get()
     }
 
-    /// A bound for no queue.
     fn delta(capacity: u64, stores: u64) -> Delta {
         // SAFETY: no queue is given it.
         unsafe { Delta::new(capacity, stores) }.unwrap()
     }
 
-    /// As [`delta`], of a row of the table.
     fn of(entry: &'static Documented, stores: u64) -> Result<Delta, DeltaError> {
         // SAFETY: no queue is given it.
         unsafe { Delta::of(entry, stores) }

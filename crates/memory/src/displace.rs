@@ -5,9 +5,8 @@
 //!
 //! While a thief runs on the owner's processor, the owner is descheduled, and the kernel executes a
 //! full fence at each context switch. So the thief sees every store that the owner had issued, and
-//! the owner later sees every store that the thief had made. The only system call needed binds a
-//! thread to a processor. The fence is slow: the thief waits for the end of the owner's time slice,
-//! milliseconds if the owner is busy.
+//! the owner later sees every store that the thief had made. The fence is slow: the thief waits for
+//! the end of the owner's time slice, milliseconds if the owner is busy.
 
 use core::fmt;
 
@@ -57,8 +56,7 @@ impl fmt::Display for CannotDisplace {
 impl std::error::Error for CannotDisplace {}
 
 impl Displaced {
-    /// Binds the calling thread to its current processor, and makes the policy for queues that this
-    /// thread owns.
+    /// Binds the calling thread to its processor, and makes the policy for queues that it owns.
     ///
     /// # Errors
     ///

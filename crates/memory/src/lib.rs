@@ -10,8 +10,7 @@
 //! | `poach-check`'s | an entry of a simulated TSO\[S\] machine | models under bounded store buffers |
 //!
 //! A queue also takes a fence policy, [`StoreLoad`], which says how the owner's store of its index
-//! stays ahead of its load of the thieves' index. The policy is a parameter of an algorithm: see
-//! [`order`].
+//! stays ahead of its load of the thieves' index. See [`order`].
 #![doc = include_str!("readme.md")]
 
 // WebAssembly has such words beside addresses of 32 bits.
@@ -139,8 +138,7 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
         Self::asymmetric_by_now()
     }
 
-    /// Returns `true` if [`try_heavy`](Memory::try_heavy) may ever return `false`. The result never
-    /// changes.
+    /// Whether [`try_heavy`](Memory::try_heavy) may ever return `false`. The result never changes.
     fn can_lose() -> bool {
         false
     }
@@ -148,8 +146,7 @@ pub unsafe trait Memory: Sized + Send + Sync + 'static {
     /// Returns `true` if this memory is known to have no asymmetric fence, or to have lost it, so
     /// that owners should execute full fences. `true` never becomes `false`.
     ///
-    /// By default `false`: the owner executes light fences, on which no thread relies where there
-    /// are no heavy fences.
+    /// By default `false`: no thread relies on light fences where there are no heavy ones.
     fn owners_fence() -> bool {
         false
     }

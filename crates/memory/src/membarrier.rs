@@ -1,5 +1,4 @@
-//! The process-wide barrier: a full fence in every running thread of this process, paid by the
-//! caller alone.
+//! The process-wide barrier: a full fence in each running thread, paid by the caller alone.
 //!
 //! A thread that calls [`barrier`] makes each processor that runs a thread of the process execute a
 //! full fence before the call returns. A thread that is not running executed a full fence when it
@@ -15,11 +14,9 @@
 //!
 //! # One answer a process
 //!
-//! An owner omits its fence because [`register`] returned `Ok` to it, or to the thread that made
-//! its queue. A thief calls [`barrier`] for the same reason. If the two got different answers, the
-//! owner would have no fence and the thief only a local fence, and a task would come out twice. But
-//! the kernel may answer two threads of one process differently, because each thread has its own
-//! seccomp filters.
+//! If owner and thief got different answers from [`register`], the owner would have no fence and
+//! the thief only a local fence, and a task would come out twice. But the kernel may answer two
+//! threads of one process differently, because each thread has its own seccomp filters.
 //!
 //! So the first answer holds for the process: it is set by a compare-and-swap from "unknown". Every
 //! thread uses it, even if its own request had another result. If the answer is "refused", all
@@ -30,15 +27,13 @@
 //!
 //! A seccomp filter may be installed after the first use, or in one thread only. Then the kernel
 //! refuses the barrier although the process is registered. The owner may have read the thieves'
-//! index already, without a fence, so a full fence of the caller comes too late. There are two ways
-//! to call the barrier:
+//! index already, without a fence: a full fence of the caller comes too late. Two calls:
 //!
 //! - [`try_barrier`] returns `false` if it failed. The caller must then do nothing that needs the
-//!   barrier. The answer of the process becomes "lost", which is final. From then on [`register`]
-//!   and [`is_registered`] refuse, so that later queues use full fences. [`is_refused`] tells
-//!   owners to fence from their next safe point on. All deques use this call. A thief takes nothing
-//!   then, and asks the owner (`poach_deque::split`,
-//!   [`StoreLoad::ask_owner`](crate::StoreLoad::ask_owner)).
+//!   barrier. The answer becomes "lost", which is final: [`register`] and [`is_registered`] refuse,
+//!   so that later queues use full fences, and [`is_refused`] tells owners to fence from their next
+//!   safe point on. All deques use this call. A thief takes nothing then, and asks the owner
+//!   (`poach_deque::split`, [`StoreLoad::ask_owner`](crate::StoreLoad::ask_owner)).
 //! - [`barrier`] cannot fail. If the kernel refuses it, the program aborts with a message. The task
 //!   pools use this call. A consumer that has taken a chunk, or is about to sleep, depends on all
 //!   other threads of the pool, and cannot ask them to come to a safe point.
@@ -57,22 +52,19 @@
 //! full fence. But no documentation of Linux or of a processor's maker promises the interrupt.
 //! Since Linux 6.15 an AMD processor with `INVLPGB` flushes by a broadcast, without an interrupt,
 //! in a process that runs on four processors or more. An owner's store may then stay in its store
-//! buffer. A process cannot find out which of the two happens. So there is no substitute: a thief
-//! that has lost the barrier waits for the owner (`docs/notebook/runtime.md` lists the alternatives
-//! that were considered).
+//! buffer. A process cannot find out which of the two happens. So a thief that has lost the barrier
+//! waits for the owner (`docs/notebook/runtime.md` lists the alternatives).
 //!
 //! # Registered before `main`
 //!
 //! The kernel registers a process with one thread at once. If there are several threads, it first
 //! waits until every processor has passed through its scheduler: 5 to 25 ms (Linux 6.1, two
 //! processors), longer than many programs run. So a function in `.init_array` registers the process
-//! before `main`, if it has one thread then; that is one system call. It does not set the answer:
-//! the first [`register`] does, and respects a filter that the program installs in between. A
-//! library that is loaded by a process with threads cannot register early. There [`is_registered`]
-//! lets another thread wait for the kernel.
+//! before `main`, if it has one thread then. It does not set the answer: the first [`register`]
+//! does, and respects a filter that the program installs in between. In a library that is loaded by
+//! a process with threads [`is_registered`] lets another thread wait for the kernel.
 //!
-//! Miri interprets the C11 memory model, in which a thread cannot fence for another. Under Miri the
-//! answer is "unavailable", and the policies fall back to full fences.
+//! In Miri's memory model, C11's, a thread cannot fence for another: the answer is "unavailable".
 
 use core::cell::Cell;
 use core::fmt;
@@ -118,8 +110,7 @@ impl std::error::Error for Unavailable {}
 /// [`Unavailable`], where full fences must be used instead.
 #[inline]
 pub fn register() -> Result<(), Unavailable> {
-    // Acquire: pairs with the release in `decide`; the process is registered before this thread's
-    // first barrier.
+    // Acquire: pairs with `decide`; the process is registered before this thread's first barrier.
     told(ANSWER.load(Ordering::Acquire)).unwrap_or_else(register_now)
 }
 
@@ -207,24 +198,20 @@ fn ask() -> bool {
     at_once && register_now().is_ok()
 }
 
-/// The answer of this process. It changes from [`UNKNOWN`] once, and from [`REGISTERED`] only to
-/// [`LOST`] or [`RETIRED`].
+/// Changes from [`UNKNOWN`] once, and from [`REGISTERED`] only to [`LOST`] or [`RETIRED`].
 static ANSWER: AtomicU8 = AtomicU8::new(if BUILT { UNKNOWN } else { NOT_BUILT });
-/// `true` if this build has the barrier.
 const BUILT: bool =
     cfg!(all(any(target_os = "linux", windows), not(miri), not(feature = "portable")));
 const UNKNOWN: u8 = 0;
 const REGISTERED: u8 = 1;
 const NOT_BUILT: u8 = 2;
 const REFUSED: u8 = 3;
-/// A barrier was refused to the registered process.
 const LOST: u8 = 4;
 /// Switched off in the registered process.
 const RETIRED: u8 = 5;
 /// Switched off before a thread asked.
 const OFF: u8 = 6;
 
-/// What `register` returns for an answer; `None` for [`UNKNOWN`].
 #[inline(always)]
 fn told(answer: u8) -> Option<Result<(), Unavailable>> {
     match answer {
@@ -290,7 +277,6 @@ thread_local! {
     static REFUSED_HERE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The registered process was refused a barrier.
 #[cold]
 fn lost() -> bool {
     // The destructor of another thread-local variable may run after this variable is gone.

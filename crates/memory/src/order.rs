@@ -1,12 +1,10 @@
-//! Fence policies: how the owner's store of its index stays ahead of its load of the thieves'
-//! index.
+//! Fence policies: how the owner's store of its index stays ahead of its load of the thieves'.
 //!
 //! A work-stealing queue is Dekker's mutual exclusion between an owner and a thief (the *flag
 //! principle*). The owner stores its index (`tail`), then loads the thieves' (`head`); a thief
 //! announces itself on `head`, then loads `tail`. If neither sees the other, one task is taken
-//! twice. On every processor in use the owner's load may overtake its own store, which is still in
-//! the store buffer. A [`StoreLoad`] policy says what prevents that, or accounts for it, and which
-//! thread pays.
+//! twice. The owner's load may overtake its own store, which is still in the store buffer. A
+//! [`StoreLoad`] policy says what prevents that, or accounts for it, and which thread pays.
 //!
 //! | policy | owner pays | thief pays | sound where |
 //! |---|---|---|---|
@@ -36,8 +34,7 @@ use crate::{CachePadded, Machine, Memory, Ordering, Word};
 /// - the thief's load misses at most [`delta`](StoreLoad::delta) of the owner's stores of `tail`.
 ///
 /// The announcement is a read-modify-write, or a load of `head` followed by a compare-and-swap of
-/// the same value. It is no plain store, because a policy with a delta has no fence that would
-/// drain it.
+/// the same value. It is no plain store: a policy with a delta has no fence to drain it.
 ///
 /// A thief closer to the owner than delta may call [`resolve`](StoreLoad::resolve).
 ///
@@ -134,8 +131,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Full {
 /// 1. A thief [asks](StoreLoad::ask_owner): it sets the word.
 /// 2. The owner's next call executes a full fence, and stores that in the word (release).
 /// 3. A thief that has seen this store (acquire) sees the stores of `tail` of all calls up to that
-///    call. For each later call, either the owner's full fence or the thief's comes first, as in
-///    [`Full`].
+///    call. For each later call the owner's full fence or the thief's comes first, as in [`Full`].
 #[derive(Debug)]
 pub struct Asymmetric<M: Memory = Machine> {
     expedited: bool,
@@ -144,11 +140,8 @@ pub struct Asymmetric<M: Memory = Machine> {
     state: M::Word,
 }
 
-/// The owner's fence is light.
 const LIGHT: u64 = 0;
-/// The owner is asked to fence.
 const ASKED: u64 = 1;
-/// The owner fences.
 const FENCES: u64 = 2;
 
 /// The fences that an [`Asymmetric`] policy uses.
@@ -174,7 +167,6 @@ impl<M: Memory> Asymmetric<M> {
         if self.is_light(Ordering::Relaxed) { InForce::ProcessWide } else { InForce::Full }
     }
 
-    /// Whether the owner's fence is light.
     #[inline(always)]
     fn is_light(&self, order: Ordering) -> bool {
         if M::can_lose() { self.state.load(order) == LIGHT } else { self.expedited }
@@ -194,8 +186,7 @@ impl<M: Memory> Asymmetric<M> {
         M::full();
         // Relaxed: thieves write it once, and no other read depends on it.
         if M::can_lose() && self.state.load(Ordering::Relaxed) == ASKED {
-            // Release: pairs with the acquire in `owner_fences`, for the stores of `tail` that came
-            // before.
+            // Release: pairs with `owner_fences`, for the stores of `tail` that came before.
             self.state.store(FENCES, Ordering::Release);
         }
     }
@@ -250,8 +241,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[cold]
     fn ask_owner(&self) {
         if M::can_lose() {
-            // Relaxed, both: the owner reads only the word itself. On failure the owner was asked
-            // before.
+            // Relaxed, both: the owner reads nothing else by it. On failure it was asked before.
             let _ = self.state.compare_exchange(LIGHT, ASKED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }
@@ -330,8 +320,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
     #[inline(always)]
     fn owner(&self) {
         if self.delta.fills() {
-            // Release, so that no compiler moves it before the store of `tail`. No thread reads the
-            // value: the store only has to take an entry of the store buffer.
+            // Release: no compiler moves it before the store of `tail`. No thread reads the value.
             self.elsewhere.store(0, Ordering::Release);
         }
         M::light();
@@ -339,8 +328,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Bounded<M> {
 
     #[inline(always)]
     fn thief(&self) {
-        // Under total store order a thief's loads stay in order, and its announcement is a
-        // read-modify-write.
+        // Under total store order loads stay in order, and the announcement is a read-modify-write.
         M::light();
     }
 

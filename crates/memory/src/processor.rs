@@ -68,8 +68,7 @@ const OURS: &str = "poach measure, 2026-11, one virtual machine; crates/measure/
 /// Chips with different cores (performance and efficiency cores) are left out: a thread may move
 /// between the cores, and `cpuid` describes one of them.
 ///
-/// A bound that was observed on one model holds for all models of its row, which have the same
-/// core.
+/// A bound observed on one model holds for all models of its row, which have the same core.
 pub const DOCUMENTED: &[Documented] = &[
     intel(
         "Nehalem, Westmere",

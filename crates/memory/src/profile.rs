@@ -1,8 +1,7 @@
 //! A profile: a processor's measured store buffer, as a few lines of text.
 //!
 //! `poach measure` writes a profile. A program reads it and calls
-//! [`Delta::measured`](crate::Delta::measured) to use the bound that was measured on its own
-//! machine. That is unsafe, because anybody can write such a text.
+//! [`Delta::measured`](crate::Delta::measured), which is unsafe: anybody can write such a text.
 //!
 //! ```text
 //! poach-profile 1
@@ -12,8 +11,7 @@
 //! check 1d0bcf6bfb45d8a3
 //! ```
 //!
-//! The last line is the FNV-1a sum of the text before it, because a wrong digit would break each
-//! queue that uses the profile.
+//! The last line is the FNV-1a sum of the text before it: a wrong digit would break a queue.
 
 use core::fmt;
 use core::num::NonZeroU64;

@@ -1,5 +1,4 @@
-//! Every public constructor and trait that safe code can use. The crate's module `compile_fail`
-//! has what safe code cannot write.
+//! What safe code can use. The crate's module `compile_fail` has what it cannot write.
 
 #![forbid(unsafe_code)]
 

@@ -8,8 +8,7 @@ use poach_memory::membarrier::{self, Unavailable};
 
 use crate::filtered::{Answer, assert_aborted, case, filter, run_alone};
 
-/// A thread whose filter refuses the call is held there until another thread was granted it. It
-/// uses the other's answer, which stays the answer of all.
+/// A thread whose filter refuses the call is held there until another was granted it.
 #[test]
 #[cfg(target_arch = "x86_64")]
 fn a_refusal_does_not_replace_an_answer() {
@@ -74,8 +73,7 @@ fn a_grant_does_not_replace_a_refusal() {
     membarrier::barrier();
 }
 
-/// `barrier` aborts if it fails after it was granted. A barrier that was never granted is a full
-/// fence, whatever happens later.
+/// `barrier` aborts if it fails after it was granted. One never granted stays a full fence.
 #[test]
 fn a_barrier_that_fails_later_aborts() {
     if case().is_none() {
@@ -89,7 +87,6 @@ fn a_barrier_that_fails_later_aborts() {
     let _ = membarrier::register();
     membarrier::barrier();
     filter(Answer::Refused);
-    // Catching panics does not help.
     let _ = std::panic::catch_unwind(membarrier::barrier);
     println!("the program went on");
 }

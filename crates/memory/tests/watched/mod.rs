@@ -1,5 +1,4 @@
-//! The machine's memory, which reports each access to a test before it happens. For the tests of
-//! queues and of pools.
+//! The machine's memory, which reports each access to a test of queues or pools before it happens.
 
 use core::marker::PhantomData;
 
@@ -21,8 +20,7 @@ pub(crate) trait Watcher: Send + Sync + 'static {
     fn before(kind: Kind);
 }
 
-/// The machine's memory, with [`Watcher::before`] before each access of a word or pointer and each
-/// fence but a light one.
+/// With [`Watcher::before`] before each access of a word or pointer and each fence but a light one.
 pub(crate) struct Watched<W>(PhantomData<W>);
 
 // SAFETY: the machine's; what a watcher does stands before the accesses.

@@ -27,7 +27,6 @@ struct Line(AtomicU64);
 struct Side {
     flag: Line,
     saw: Line,
-    /// How far the thread is: two steps a round.
     step: Line,
 }
 
@@ -43,7 +42,6 @@ impl Side {
     }
 }
 
-/// How often neither thread saw the other's store.
 fn play(mine: &Side, other: &Side, fence: fn()) -> u64 {
     let far: Vec<AtomicU64> = (0..FAR).map(|_| AtomicU64::new(0)).collect();
     let (mut missed, mut place) = (0, 0);

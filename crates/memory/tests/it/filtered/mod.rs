@@ -38,8 +38,7 @@ pub(crate) fn filter(answer: Answer) {
     // SAFETY: takes numbers, and changes only the privileges that this thread may gain by `execve`.
     let done = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
-    // SAFETY: `program` is a filter program of as many statements as it says, and lives through the
-    // call.
+    // SAFETY: `program` is a filter of as many statements as it says, and lives through the call.
     let done =
         unsafe { libc::prctl(libc::PR_SET_SECCOMP, libc::SECCOMP_MODE_FILTER, &raw const program) };
     assert_eq!(done, 0, "{}", std::io::Error::last_os_error());
@@ -55,14 +54,12 @@ pub(crate) fn run_alone(name: &str, case: &str) -> Output {
     output
 }
 
-/// The case for which [`run_alone`] started this process.
 pub(crate) fn case() -> Option<String> {
     std::env::var(CASE).ok()
 }
 
 const CASE: &str = "POACH_TEST_CASE";
 
-/// Checks that the process aborted with a message.
 #[allow(dead_code, reason = "not every test uses it")]
 pub(crate) fn assert_aborted(output: &Output) {
     use std::os::unix::process::ExitStatusExt;
