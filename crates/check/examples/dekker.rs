@@ -1,5 +1,4 @@
-//! Worked example: Dekker's entry without a fence on one side, on a processor whose buffer has a
-//! bound.
+//! Worked example: Dekker's entry without a fence on one side, where the buffer has a bound.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example dekker

@@ -1,5 +1,4 @@
-//! Worked example: a ring of one's own, from one thread to another, whose consumer sleeps when it
-//! is empty.
+//! Worked example: a ring, from one thread to another, whose consumer sleeps when it is empty.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example ring
@@ -22,7 +21,6 @@ use loom::{Machine, model_on, thread};
 
 const SLOTS: usize = 2;
 
-/// A ring for one producer and one consumer.
 pub(crate) struct Ring {
     slots: [AtomicUsize; SLOTS],
     /// How many values were taken; the consumer's.
@@ -44,7 +42,6 @@ impl Ring {
         }
     }
 
-    /// The store before it is in memory before the load after it.
     fn fence(&self) {
         if self.fenced {
             fence(SeqCst);

@@ -1,5 +1,4 @@
-//! Worked example: a sequence lock, whose readers write nothing and try again when a writer was
-//! there.
+//! Worked example: a sequence lock. Its readers write nothing and try again if a writer was there.
 //!
 //! ```console
 //! $ cargo run --release -p poach-check --example seqlock
@@ -20,7 +19,6 @@ use loom::sync::atomic::AtomicUsize;
 use loom::sync::atomic::Ordering::{Acquire, Relaxed, Release};
 use loom::{Machine, hint, model_on, thread};
 
-/// Two words that are read and written as one.
 pub(crate) struct SequenceLock {
     sequence: AtomicUsize,
     words: [AtomicUsize; 2],
@@ -63,7 +61,6 @@ impl SequenceLock {
     }
 }
 
-/// One writer, one reader: with the bug, or without.
 pub(crate) fn readers(late: bool) -> impl Fn() + Send + Sync + 'static {
     move || {
         let lock = Arc::new(SequenceLock::new());

@@ -1,5 +1,4 @@
-//! An execution that people can read: a column a thread, with memory and the buffers after each
-//! step.
+//! An execution for people: a column a thread, with memory and the buffers after each step.
 
 use std::fmt::{self, Write as _};
 
@@ -57,7 +56,6 @@ pub struct Counterexample {
 const MOST_LINES: usize = 400;
 
 impl Counterexample {
-    /// The lines of the table: a head, then a line for each event, operation begun, or returned.
     fn table(&self) -> (Vec<String>, Vec<Vec<String>>) {
         let threads = self.threads.len();
         let mut head = self.threads.clone();

@@ -3,19 +3,17 @@
 //! # Where a call and a return stand
 //!
 //! An operation is as short as the execution allows: its call stands immediately before its first
-//! step that another thread could notice, its return immediately after its last step. Any longer
-//! operation of the same steps overlaps more operations, so a specification allows more for it. If
-//! no short operation violates the specification, no longer operation does.
+//! step that another thread could notice, its return immediately after its last step. A longer
+//! operation of the same steps overlaps more operations, so a specification allows more for it.
 //!
 //! # The delayed push
 //!
 //! Section 3.3 of *Fence-Free Work Stealing on Bounded TSO Processors*: a push may return while its
 //! stores are still in the owner's store buffer, and a thief that misses them answers "empty".
 //! Every queue of the field has this exception, because the owner keeps popping until the queue is
-//! empty, and so have the paper's own queues. It is part of the specification here. Besides its
-//! call and return a push has a third time, when the last of its stores has drained
-//! ([`Operation::visible`]). Until then a thief's "empty" may overlook its task. The owner itself
-//! may never overlook it.
+//! empty. It is part of the specification here: until the last store of a push has drained
+//! ([`Operation::visible`]) a thief's "empty" may overlook its task. The owner itself may never
+//! overlook it.
 
 use crate::machine::MAX_THREADS;
 
@@ -93,7 +91,6 @@ impl History {
         self.operations.push(Operation { thread, call, outcome: None, called, returned, visible });
     }
 
-    /// An operation returns; `delayed` if it has stores on their way to memory.
     pub(crate) fn ret(&mut self, thread: usize, outcome: Outcome, delayed: bool) {
         let returned = self.tick();
         let operation = &mut self.operations[self.open[thread]];
@@ -104,8 +101,7 @@ impl History {
         }
     }
 
-    /// The stores of a thread's oldest operation that has returned, and has some on their way, have
-    /// drained. Returns what that operation was.
+    /// The stores of a thread's oldest returned operation with stores on their way have drained.
     pub(crate) fn show(&mut self, thread: usize) -> Option<Call> {
         let now = self.tick();
         let hidden = self.operations.iter_mut().find(|operation| {
@@ -117,12 +113,10 @@ impl History {
         })
     }
 
-    /// What a thread has called last.
     pub(crate) fn last_call(&self, thread: usize) -> Call {
         self.operations[self.open[thread]].call
     }
 
-    /// Whether a thread is in an operation.
     pub(crate) fn is_open(&self, thread: usize) -> bool {
         let last = self.operations.iter().rev().find(|operation| operation.thread == thread);
         last.is_some_and(|operation| operation.returned == NEVER)

@@ -141,8 +141,7 @@ pub struct Config {
     pub buffer: Buffer,
     /// Whether an egress slot stands behind the buffer and coalesces (section 7.3).
     pub egress: bool,
-    /// How many entries that slot has, each of which coalesces. 1 in the paper; later processors
-    /// have more.
+    /// Entries of that slot, each of which coalesces: 1 in the paper, more in later processors.
     pub egress_entries: u32,
     /// How to search.
     pub strategy: Strategy,
@@ -220,9 +219,8 @@ impl Config {
         Config { spec: Some(spec), ..self }
     }
 
-    /// The same, limited to executions with at most this number of preemptions, to `executions`
-    /// executions, and without a search for a shorter counterexample. For models that are too large
-    /// for a complete search.
+    /// The same for models too large for a complete search: at most this number of preemptions,
+    /// `executions` executions, and no search for a shorter counterexample.
     #[must_use]
     pub fn within(self, preemptions: u32, executions: u64) -> Self {
         let strategy =
@@ -380,8 +378,7 @@ pub struct Report {
     pub outcomes: BTreeSet<Vec<u64>>,
     /// Whether some operation of some execution took a task as a thief.
     pub stolen: bool,
-    /// What the accesses and fences asked for that executions took, if they were to be
-    /// [listed](Orderings::Listed).
+    /// What the accesses and fences of executions asked for, if [listed](Orderings::Listed).
     pub demands: BTreeSet<Weakening>,
     /// Executions in which a task was returned more than once, where the specification allows it.
     pub duplicates: u64,
@@ -401,8 +398,7 @@ pub struct Report {
 ///
 /// If called inside of a model, or if the model itself panics outside of its threads.
 ///
-/// While a panic is under way nothing can be explored: the verdict is then a violation that says
-/// so.
+/// During a panic nothing can be explored: the verdict is then a violation that says so.
 pub fn explore(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     engine::run(config, model)
 }

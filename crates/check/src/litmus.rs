@@ -76,7 +76,6 @@ const fn test(
     Litmus { name, threads, outcome, allowed, sequential: false }
 }
 
-/// The most values that one thread of a test reads.
 const REGISTERS: usize = 8;
 
 const BOTH_ZERO: &[(Seen, u64)] = &[(Register(0, 0), 0), (Register(1, 0), 0)];

@@ -11,8 +11,7 @@ use crate::engine;
 use crate::machine::{Access, Change, Loc, MAX_THREADS, Op, Touch};
 
 /// The simulated machine's memory: only to be used inside of [`explore`](crate::explore), and in
-/// the execution in which it was made. A word that is kept for another execution panics when it is
-/// used.
+/// the execution in which it was made. Used in another execution a word panics.
 ///
 /// TSO orders loads with loads and stores with stores, so there only one ordering argument changes
 /// anything: a `SeqCst` store is a store and a full fence, as compilers make it (`xchg`). With
@@ -64,14 +63,12 @@ unsafe impl Memory for Simulated {
     }
 }
 
-/// The simulated machine on a system without a process-wide barrier: both ends of an asymmetric
-/// fence are full fences.
+/// The simulated machine without a process-wide barrier: both ends of the fence are full fences.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WithoutBarrier;
 
 // SAFETY: the words are the simulated machine's, and so are all steps. It says that it has no
-// barrier, and what asks for one all the same gets a full fence at that end, as where the system
-// refuses it.
+// barrier; what asks for one all the same gets a full fence, as where the system refuses it.
 unsafe impl Memory for WithoutBarrier {
     type Word = SimulatedWord;
     type Pointer<T> = SimulatedPointer<T>;
@@ -182,8 +179,7 @@ unsafe impl StoreLoad<Simulated> for Displacing {
 #[derive(Debug)]
 pub struct SimulatedWord {
     loc: Loc,
-    /// The execution that it is a word of, and that alone may use it: in another, or in another
-    /// thread's, the same place is another word.
+    /// The execution that alone may use it: elsewhere the same place is another word.
     execution: u64,
 }
 
@@ -199,7 +195,6 @@ impl SimulatedWord {
         engine::step_of(self.execution, op, access, Location::caller())
     }
 
-    /// A read-modify-write that changes the word, or acquires nothing if it does not.
     #[track_caller]
     fn change(&self, change: Change, order: Ordering) -> u64 {
         self.exchange(change, order, Ordering::Relaxed)
@@ -370,10 +365,8 @@ pub struct SimulatedCell<T> {
     entered: Entered,
 }
 
-/// The uses of a cell whose drop is checked.
 struct Entered {
     uses: Uses,
-    /// Its number, and the execution that it is a cell of.
     entry: (u32, u64),
 }
 
@@ -391,7 +384,6 @@ impl Uses {
         Uses { written: StdCell::new(None), read: [const { StdCell::new(None) }; MAX_THREADS] }
     }
 
-    /// The running thread uses the cell; returns when it did so last.
     pub(crate) fn touch(
         &self,
         writes: bool,
@@ -425,7 +417,6 @@ impl Uses {
         Ok(before)
     }
 
-    /// When a thread used it last.
     fn by(&self, thread: usize) -> Option<Touch> {
         let read = self.read[thread].get();
         match self.written.get() {

@@ -1,5 +1,4 @@
-//! A specification that follows an execution: after each call and return it knows what the object
-//! may hold.
+//! A specification that follows an execution: what the object may hold after each call and return.
 //!
 //! [`spec::check`](crate::spec::check) explains a whole history. This does the same one event at a
 //! time, by *just-in-time linearization* (Lowe, *Testing for linearizability*, 2017). It keeps
@@ -14,8 +13,7 @@
 //! executions that have the same set, and do not differ otherwise, are one state of the search: the
 //! order of calls that have long returned is forgotten.
 //!
-//! The sets are numbered as they are met. Each step from one to another is worked out once and then
-//! looked up.
+//! Sets are numbered as they are met; each step between two is worked out once.
 
 use std::collections::{BTreeSet, HashMap, VecDeque};
 
@@ -31,11 +29,9 @@ struct Possibility {
     results: [Option<Outcome>; MAX_THREADS],
 }
 
-/// An operation that has been called and has not returned.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Open {
     call: Call,
-    /// A thief may say that it was outrun.
     outrun: bool,
     /// The pushes that have become visible since the call: a thief may overlook them.
     late: Vec<u64>,
@@ -45,13 +41,11 @@ struct Open {
 struct State {
     open: [Option<Open>; MAX_THREADS],
     possible: BTreeSet<Possibility>,
-    /// The tasks that were taken, and whether one was taken twice, where that is allowed: it is
-    /// counted.
+    /// The tasks taken, and whether one was taken twice: where that is allowed it is counted.
     taken: BTreeSet<u64>,
     twice: bool,
 }
 
-/// What happens to the object.
 #[derive(Clone, Copy, Debug)]
 enum Event {
     Call { thread: usize, call: Call, outrun: bool },
@@ -84,17 +78,14 @@ impl Event {
     }
 }
 
-/// See [`Event::key`].
 type Key = (usize, u64);
 
-/// Follows one execution after the other.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     spec: Spec,
     states: Vec<State>,
     numbers: HashMap<State, u32>,
-    /// For each state, the state after each event that was seen there. There are few events, so a
-    /// linear search is faster than a hash.
+    /// For each state, those after the events seen there: so few that a linear search beats a hash.
     steps: Vec<Vec<(Key, u32)>>,
     now: u32,
 }
@@ -112,7 +103,6 @@ impl Monitor {
         Monitor { spec, states: vec![start], numbers, steps: vec![Vec::new()], now: 0 }
     }
 
-    /// Before an execution.
     pub(crate) fn reset(&mut self) {
         self.now = 0;
     }
@@ -122,19 +112,16 @@ impl Monitor {
         u64::from(self.now)
     }
 
-    /// An operation is called. `outrun` if another thread is in an operation, or has stores of one
-    /// on their way.
+    /// `outrun` if another thread is in an operation, or has stores of one on their way.
     pub(crate) fn call(&mut self, thread: usize, call: Call, outrun: bool) {
         self.happens(Event::Call { thread, call, outrun });
     }
 
-    /// An operation returns; whether an order explains all that was returned so far.
     pub(crate) fn returns(&mut self, thread: usize, outcome: Outcome) -> bool {
         self.happens(Event::Return { thread, outcome });
         !self.states[self.now as usize].possible.is_empty()
     }
 
-    /// All the stores of a push that has returned have drained.
     pub(crate) fn visible(&mut self, task: u64) {
         self.happens(Event::Visible { task });
     }
@@ -197,7 +184,6 @@ impl State {
         next
     }
 
-    /// The possibilities that agree with what the operation of `thread` returns.
     fn returned(&self, spec: Spec, thread: usize, outcome: Outcome) -> BTreeSet<Possibility> {
         let (mut agree, mut seen) = (BTreeSet::new(), BTreeSet::new());
         let mut work: Vec<Possibility> = self.possible.iter().cloned().collect();
@@ -273,8 +259,7 @@ mod tests {
         Spec::Pool,
     ];
 
-    /// Makes a random history of three threads, which often return what is not allowed. Returns the
-    /// length of the longest beginning that both allow, or a difference between the two.
+    /// A random history of three threads: the length of the longest beginning that both allow.
     fn follow(spec: Spec, random: &mut fastrand::Rng) -> Result<usize, String> {
         let (mut history, mut monitor) = (History::default(), Monitor::new(spec));
         let (mut open, mut hidden) = ([None; 3], [const { VecDeque::new() }; 3]);

@@ -39,7 +39,6 @@ impl Raw {
         step(Op::Load(self.0), access)
     }
 
-    /// A store that goes through the thread's buffer.
     #[track_caller]
     pub(crate) fn store(&self, value: u64) {
         self.store_as(value, Access::STRONG);
@@ -50,14 +49,12 @@ impl Raw {
         step(Op::Store(self.0, value), access);
     }
 
-    /// What the word holds, without a step. No other thread may store to it at this time, or, if
-    /// `writes`, use it.
+    /// Without a step. No other thread may store to the word at this time, or, if `writes`, use it.
     #[track_caller]
     pub(crate) fn alone(&self, writes: bool) -> u64 {
         engine::alone(self.0, writes, Location::caller())
     }
 
-    /// A read-modify-write; returns the old value.
     #[track_caller]
     pub(crate) fn change(&self, change: Change) -> u64 {
         self.change_as(change, Access::STRONG)
@@ -80,7 +77,6 @@ impl Raw {
         step(Op::Await(self.0, 63, change), access)
     }
 
-    /// A step on a count of owners, which is all that this word is used for.
     #[track_caller]
     pub(crate) fn owners(&self, owners: Owners) -> u64 {
         step(Op::Count(self.0, owners), Access::STRONG)
@@ -98,7 +94,6 @@ pub(crate) fn full_fence() {
     engine::step(Op::Full, Location::caller());
 }
 
-/// A fence that is weaker than a full one.
 #[track_caller]
 pub(crate) fn fence(access: Access) {
     engine::step_as(Op::Fence, access, Location::caller());

@@ -1,10 +1,9 @@
 //! Specifications, and the check of a history against one.
 //!
 //! A history is linearizable if every operation can be given one instant between its call and its
-//! return, such that the operations in the order of those instants are a run of the sequential
-//! object. The check is Wing and Gong's search with a memo: it tries every operation that may come
-//! next, and never the same (operations done, object's state) twice. Operations that have not
-//! returned may have taken effect or not, with whatever outcome suits.
+//! return, such that in the order of those instants they are a run of the sequential object. The
+//! check is Wing and Gong's search with a memo of (operations done, object's state). Operations
+//! that have not returned may have taken effect or not, with whatever outcome suits.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -128,9 +127,8 @@ impl Checker<'_> {
         pushes.map(|push| push.visible).min().unwrap_or(Time::MAX)
     }
 
-    /// Whether a thief may say that it was outrun, which changes nothing: whether another thread
-    /// was in an operation meanwhile, or one of its operations had stores on their way to
-    /// memory.
+    /// Whether a thief may say that it was outrun, which changes nothing: another thread was in an
+    /// operation meanwhile, or had stores of one on their way to memory.
     fn outrun(&self, operation: &Operation) -> bool {
         self.spec.retries_freely()
             || self.operations.iter().any(|other| {
@@ -148,7 +146,6 @@ impl Spec {
         self.private() || self == Spec::Pool
     }
 
-    /// Whether a thief's answers "empty" and "abort" need no reason.
     pub(crate) fn private(self) -> bool {
         use Spec::{PartlyPrivate, PartlyPrivateBlocks, PartlyPrivateFifo, PartlyPrivateLifo};
         matches!(self, PartlyPrivate | PartlyPrivateLifo | PartlyPrivateFifo | PartlyPrivateBlocks)
@@ -218,7 +215,6 @@ impl Spec {
         items
     }
 
-    /// The places of the tasks that may be taken next.
     pub(crate) fn takable(
         self,
         items: &VecDeque<Item>,
@@ -240,7 +236,6 @@ fn wrong(kind: Kind, text: String) -> Unexplained {
     Unexplained { kind, text }
 }
 
-/// Says what is wrong with a history, in the simplest words that fit it.
 fn explain(spec: Spec, history: &History) -> Unexplained {
     let operations = history.operations();
     if spec != Spec::AtLeastOnce {
@@ -288,7 +283,6 @@ fn explain(spec: Spec, history: &History) -> Unexplained {
 mod tests {
     use super::*;
 
-    /// A history from (thread, call, outcome, called, returned, visible).
     fn history(lines: &[(usize, Call, Outcome, u32, u32, u32)]) -> History {
         let mut events: Vec<(u32, u8, usize)> = Vec::new();
         for (number, line) in lines.iter().enumerate() {

@@ -38,14 +38,12 @@ impl Naming {
     }
 }
 
-/// A place in the source, without the directories above its crate.
 pub(crate) fn place(site: &Location<'_>) -> String {
     let file = site.file();
     let short = file.rfind("/src/").map_or(file, |at| &file[at + 5..]);
     format!("{short}:{}", site.line())
 }
 
-/// Records one execution.
 #[derive(Default)]
 pub(crate) struct Recording {
     names: Arc<[Naming]>,
@@ -248,7 +246,6 @@ impl Recording {
     }
 }
 
-/// The letters of the first thread's events, by their kind.
 const FIRST: [u8; KINDS] = [b'a', b'A', b's', b'i', b'I', b'Q'];
 
 /// A choice string. The letters of the first thread; `b`, `B`, `t` and so on are the second's:
@@ -262,8 +259,7 @@ const FIRST: [u8; KINDS] = [b'a', b'A', b's', b'i', b'I', b'Q'];
 /// | `I` | its step takes the next of its possibilities; of weak memory, another message |
 /// | `Q` | of weak memory: a process-wide barrier reaches the thread |
 ///
-/// A `'` marks an event that was no choice, because no thread can notice when it happens; a number
-/// repeats.
+/// A `'` marks an event that was no choice: no thread can notice when it happens. A number repeats.
 pub fn write_choices(events: &[u8]) -> String {
     let mut text = String::new();
     let mut rest = events;

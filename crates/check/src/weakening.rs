@@ -1,9 +1,7 @@
 //! Orderings and fences of the code under test, played weaker than they are written.
 //!
-//! A checker that has called a queue clean has not said which of its orderings it needed. So a
-//! search may play one access without its acquire or its release, or leave one fence out, wherever
-//! it stands in the code: the source stays as it is. What is refuted then, the ordering was needed
-//! for, and a scene knows it.
+//! A search may play one access without its acquire or its release, or leave one fence out: the
+//! source stays as it is. If the scene is refuted then, it needed the ordering.
 
 use core::fmt;
 use std::panic::Location;
@@ -86,7 +84,6 @@ pub enum Orderings {
     Without(Weakening),
 }
 
-/// What an access or a fence at a place asks for.
 pub(crate) fn demands(
     op: Op,
     access: Access,
@@ -104,7 +101,6 @@ pub(crate) fn demands(
     Demand::ALL.into_iter().filter(asks).map(move |demand| Weakening::at(site, demand))
 }
 
-/// The access without what is not met; `None` if it is a fence that is left out.
 pub(crate) fn weakened(
     without: &Weakening,
     op: Op,

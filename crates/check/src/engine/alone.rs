@@ -6,16 +6,12 @@ use std::panic::Location;
 use super::{End, Engine, Op, Probe, Turn, Violation};
 use crate::machine::{Look, Patience};
 
-/// A thread that runs alone for a while, without choices, from a pause on.
 pub(super) enum Alone {
-    /// To find out when it gives up.
     Probe(Probe),
-    /// It gives up, after this number of further pauses.
     Rounds(u32),
 }
 
 impl Engine {
-    /// The step of a thread that runs alone; see `machine::waits`.
     #[cold]
     pub(super) fn request_alone(&mut self, op: Op, site: &'static Location<'static>) -> Turn {
         let current = self.current;
@@ -48,7 +44,6 @@ impl Engine {
         }
     }
 
-    /// What a probe was for is known.
     pub(super) fn probed(&mut self, patience: Patience) {
         if let Some(Alone::Probe(probe)) = self.alone.take() {
             self.machine.learn_patience(probe.hash, patience);

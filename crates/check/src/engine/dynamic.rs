@@ -1,9 +1,8 @@
 //! Threads that a model's own thread makes while it runs.
 //!
 //! A thread's number is the number of threads made before it. To make a thread is a
-//! read-modify-write of a word that counts them, so the search chooses the order in which threads
-//! are made. All that the maker has done happens before the new thread ([`Machine::learn`]). As on
-//! a processor, the maker's stores are in memory before the thread exists.
+//! read-modify-write of a word that counts them, so the search chooses the order. All that the
+//! maker has done happens before the new thread ([`Machine::learn`]), and its stores are in memory.
 //!
 //! [`Machine::learn`]: crate::machine::Machine::learn
 
@@ -45,7 +44,6 @@ pub(crate) fn spawn(count: Loc, site: &'static Location<'static>, job: Job) -> u
     made.unwrap_or_else(|_job| panic!("a model has at most {MAX_THREADS} threads, main among them"))
 }
 
-/// The number of the running model thread; `None` in the set-up and in the final check.
 pub(crate) fn current() -> Option<usize> {
     with(|engine| engine.creator())
 }
@@ -103,7 +101,6 @@ pub(crate) fn alone(loc: Loc, writes: bool, site: &'static Location<'static>) ->
     })
 }
 
-/// Suspends the running thread of an execution that is over, for good.
 pub(super) fn stay() {
     let thread = with(|engine| {
         engine.next = None;

@@ -1,5 +1,4 @@
-//! The model's threads as coroutines, which are made once and used by every execution, and the end
-//! of a coroutine whose execution was cut short.
+//! The model's threads as coroutines, made once for all executions, and how they end if one is cut.
 
 use super::{
     Aborts, Alone, Any, AssertUnwindSafe, Coroutine, CoroutineResult, DefaultStack, ENGINE, End,
@@ -74,8 +73,6 @@ fn run_job(job: super::Job) {
     }
 }
 
-/// Runs what a thread of the model does, and returns what it panics with.
-///
 /// # Errors
 ///
 /// What it panics with.
@@ -157,9 +154,8 @@ pub(super) fn quiet_panics() {
     });
 }
 
-/// The beginnings of the messages of panics after which the standard library ends the process: its
-/// checks for undefined behaviour, and panics that leave a function or destructor that cannot
-/// unwind.
+/// The beginnings of messages after which the standard library ends the process: its checks for
+/// undefined behaviour, and panics that leave a function or destructor that cannot unwind.
 const CANNOT_UNWIND: [&str; 5] = [
     "unsafe precondition(s) violated",
     "null pointer dereference occurred",
@@ -168,9 +164,8 @@ const CANNOT_UNWIND: [&str; 5] = [
     "panic in a destructor during cleanup",
 ];
 
-/// The violation of a panic that cannot unwind. If it is of the leaving of a function or a
-/// destructor, what it says is about the standard library, and the panic that would have left says
-/// more.
+/// The violation of a panic that cannot unwind. If it is about leaving a function or a destructor,
+/// what it says is about the standard library, and the panic that would have left says more.
 fn panicked(message: &str) -> Violation {
     with(|engine| {
         let name = engine.search.names[engine.current];
@@ -229,7 +224,6 @@ impl Drop for Closing {
     }
 }
 
-/// Makes coroutines until there are `count`.
 pub(super) fn need(fibers: &mut Vec<Fiber>, count: usize) {
     while fibers.len() < count {
         fibers.push(fiber(fibers.len()));
@@ -307,8 +301,7 @@ pub(super) fn resume(fiber: &mut Fiber) {
 }
 
 impl Engine {
-    /// A model thread has panicked; whether that is what is wrong with the execution. `None` if it
-    /// was unwound.
+    /// Whether that is what is wrong with the execution. `None` if it was unwound.
     fn panics(&mut self, message: Option<String>) -> bool {
         let current = self.current;
         self.panicked[current] = false;
@@ -322,7 +315,6 @@ impl Engine {
         true
     }
 
-    /// A model thread has ended, by itself or by a panic.
     fn ended(&mut self) {
         let current = self.current;
         self.machine.ends(current);

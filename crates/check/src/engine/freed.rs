@@ -8,7 +8,6 @@ use super::{ENGINE, Engine, Kept, MAX_THREADS, Mode, Violation, dispose, with};
 use crate::machine::Touch;
 use crate::trace::place;
 
-/// A new word of the running execution, and the execution's number.
 pub(crate) fn new_word(value: u64, site: &'static Location<'static>) -> (u32, u64) {
     with(|engine| {
         let loc = engine.new_word(value);
@@ -18,7 +17,6 @@ pub(crate) fn new_word(value: u64, site: &'static Location<'static>) -> (u32, u6
     })
 }
 
-/// A new cell of the running execution, and the execution's number.
 pub(crate) fn new_cell(site: &'static Location<'static>) -> (u32, u64) {
     with(|engine| {
         engine.need_execution();
@@ -49,7 +47,6 @@ pub(crate) fn word_dropped(loc: u32, execution: u64) {
     });
 }
 
-/// A cell is gone, which each thread has used last as `touches` says.
 pub(crate) fn cell_dropped(
     number: u32,
     execution: u64,
@@ -64,7 +61,6 @@ pub(crate) fn cell_dropped(
     });
 }
 
-/// Frees an object, in so far as the model is concerned.
 pub(crate) fn free(object: Freed, site: &'static Location<'static>) {
     let unused = with(|engine| match engine.mode {
         // Nobody runs: nobody uses it.
@@ -130,7 +126,6 @@ impl Engine {
         self.search.violate(Violation::Freed(text));
     }
 
-    /// The execution is over, and all handles are gone.
     pub(super) fn look_for_leaks(&mut self) {
         let left = self.machine.register.alive;
         if left > 0 {

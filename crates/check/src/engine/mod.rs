@@ -1,9 +1,8 @@
 //! Executions: the model's threads as coroutines on one thread of the system.
 //!
-//! A model thread runs until its next step on a shared word, says which step that is, and asks the
-//! search what happens next. Drains happen in place; only when another thread is to move does the
-//! coroutine suspend. So a replayed prefix costs a switch for each change of thread, not for each
-//! step. Coroutines live on from one execution to the next, with their stacks.
+//! A model thread runs until its next step on a shared word, and asks the search what happens next.
+//! Only when another thread is to move does the coroutine suspend. So a replayed prefix costs a
+//! switch for each change of thread. Coroutines live on from one execution to the next.
 //!
 //! What remains of an execution that was cut short is run to its end without a schedule, one thread
 //! after another: cheaper than unwinding, and nothing leaks. If that does not end, it is unwound.
@@ -47,15 +46,12 @@ pub(crate) use said::race;
 pub use said::{fail, forget, observe, stole};
 pub(crate) use steps::{is_weak, step, step_as, step_of};
 
-/// What a model's thread runs.
 pub(crate) type Job = Box<dyn FnOnce()>;
 type Fiber = Coroutine<(), (), (), DefaultStack>;
 
-/// A model's thread needs little; a panic's message needs more, and the check of a history of
-/// [`MAX_OPERATIONS`] most. What is not touched is not there.
+/// The check of a history of [`MAX_OPERATIONS`] needs most. What is not touched is not there.
 const STACK_BYTES: usize = 1 << 20;
 
-/// The most operations that an execution may have.
 const MAX_OPERATIONS: usize = 250;
 
 /// Steps that a thread of a cut execution may still take before it is unwound.
@@ -63,17 +59,13 @@ const TEARDOWN_STEPS: u32 = 2_000;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
-    /// No execution.
     Idle,
-    /// The model makes its words and threads.
     SetUp,
-    /// Scheduled.
     Run,
     /// The rest of a cut execution, unscheduled.
     Teardown,
     /// The rest of an execution that has to be unwound.
     Unwind,
-    /// The model's final check.
     After,
 }
 
@@ -97,22 +89,17 @@ pub(crate) struct Engine {
     next: Option<usize>,
     teardown_steps: u32,
     alone: Option<Alone>,
-    /// What has been freed, to be dropped at the end.
     kept: Vec<Kept>,
-    /// The freeing of what is being dropped.
     freeing: Option<Freeing>,
     closing: bool,
     /// The threads that are suspended in a destructor that a panic runs.
     unwinding: [bool; MAX_THREADS],
     /// The threads that have panicked in this execution, or are being unwound.
     panicked: [bool; MAX_THREADS],
-    /// The threads that are being unwound, or have been.
     unwound: [bool; MAX_THREADS],
-    /// The message of the last panic of a thread, and whose it was.
     last_panic: Option<(usize, String)>,
     /// After a violation, threads that have not ended are left as they are instead of unwound.
     keep_whole: bool,
-    /// Panics of threads are printed.
     loud: bool,
     aborts: Aborts,
     orderings: Orderings,
@@ -137,12 +124,10 @@ fn with<R>(act: impl FnOnce(&mut Engine) -> R) -> R {
     ENGINE.with_borrow_mut(act)
 }
 
-/// A new word of the running execution, whose drop is not checked.
 pub(crate) fn new_raw_word(value: u64) -> u32 {
     with(|engine| engine.new_word(value))
 }
 
-/// The same, but the making need not happen before a thread's uses.
 pub(crate) fn new_common_word(value: u64) -> u32 {
     with(|engine| {
         let loc = engine.new_word(value);
@@ -162,8 +147,7 @@ pub(crate) fn address_of(number: u64) -> u64 {
     with(|engine| engine.machine.address_of(number))
 }
 
-/// Records one operation of the running model thread: its call, what it returns, and where in the
-/// execution both stand.
+/// Records one operation of the running model thread: its call, its return, and where both stand.
 ///
 /// # Panics
 ///
@@ -189,7 +173,6 @@ fn finish(outcome: Outcome) {
     with(|engine| engine.finish(outcome));
 }
 
-/// The running thread uses what a cell holds.
 pub(crate) fn use_cell(cell: u32, writes: bool, before: Option<Touch>) {
     with(|engine| {
         let current = engine.current;
@@ -316,9 +299,8 @@ impl Engine {
     }
 
     /// A step of a thread that unwinds. As a rule the thread has failed, and nothing matters any
-    /// more. But if the panic may be caught, the other threads see what the destructors do. All
-    /// destructors run in one go, since the threads of a model share one thread of the system,
-    /// which panics.
+    /// more. But if the panic may be caught, the others see what the destructors do. All run in one
+    /// go, since the threads of a model share one thread of the system, which panics.
     #[cold]
     fn request_unwinding(
         &mut self,
@@ -506,7 +488,6 @@ impl Engine {
         }
     }
 
-    /// A thread comes to a step that others can notice.
     #[inline]
     fn settle(&mut self, thread: usize) {
         if self.machine.threads[thread].call_waits {
@@ -533,8 +514,7 @@ impl Engine {
         }
     }
 
-    /// Whether an operation's end is a step: if it had none, and in a cut execution, so that each
-    /// thread is unwound.
+    /// An operation's end is a step if it had none; and in a cut execution, to unwind each thread.
     fn needs_mark(&self) -> bool {
         match self.mode {
             Mode::Run => self.machine.threads[self.current].call_waits,
@@ -611,8 +591,7 @@ impl Engine {
         allowed.unwrap_or(true)
     }
 
-    /// The job of a thread that has not begun, if it need not begin any more. Its captures are to
-    /// be dropped outside of the engine: they may look at words.
+    /// Its captures are to be dropped outside of the engine: they may look at words.
     fn drop_unstarted(&mut self, thread: usize) -> Option<Job> {
         if self.mode != Mode::Unwind {
             return None;

@@ -11,8 +11,7 @@ use crate::search::Exploring;
 use crate::{Consistency, Strategy};
 
 pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
-    // While a panic is under way no thread of the model would be scheduled, and the hook cannot be
-    // set.
+    // During a panic no thread of the model would be scheduled, and the hook cannot be set.
     let panicking = std::thread::panicking();
     if !panicking {
         quiet_panics();
@@ -66,7 +65,6 @@ pub(crate) fn run(config: &Config, model: &dyn Fn(&mut Threads)) -> Report {
     report
 }
 
-/// The report of a thread of the system that cannot explore.
 #[cold]
 fn refused(why: &str) -> Report {
     with(|engine| {
@@ -91,7 +89,6 @@ fn record(
     recorded(violation, choices)
 }
 
-/// What has been recorded of the last execution.
 fn recorded(violation: Option<Violation>, choices: &[u8]) -> crate::Counterexample {
     with(|engine| {
         let recording = engine.recording.take().unwrap_or_default();
@@ -100,7 +97,6 @@ fn recorded(violation: Option<Violation>, choices: &[u8]) -> crate::Counterexamp
     })
 }
 
-/// One execution, from the set-up to the final check.
 fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
     with(|engine| {
         engine.machine.reset();
@@ -161,8 +157,7 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
         }
         if violated() {
             // What is broken must not be dropped: a queue whose indices have crossed would walk
-            // from one to the other. The search ends soon after a violation, so little
-            // leaks.
+            // from one to the other. The search ends soon, so little leaks.
             std::mem::forget(after);
             std::mem::forget(with(|engine| std::mem::take(&mut engine.kept)));
         } else {
@@ -175,7 +170,6 @@ fn execute(fibers: &mut Vec<Fiber>, model: &dyn Fn(&mut Threads)) {
     with(|engine| engine.mode = Mode::Idle);
 }
 
-/// Runs the final check of an execution.
 fn check(after: Box<dyn FnOnce()>) {
     let Err(payload) = catch_unwind(AssertUnwindSafe(after)) else { return };
     let text = message(&*payload);

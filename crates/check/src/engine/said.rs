@@ -1,5 +1,4 @@
-//! What a model's thread says of its execution: what it has seen, what is wrong, what it has
-//! forgotten.
+//! What a model's thread says of its execution: what it has seen, what is wrong, what it forgets.
 
 use std::panic::resume_unwind;
 
@@ -69,7 +68,6 @@ pub(crate) fn race(message: String) -> ! {
 }
 
 impl Engine {
-    /// Whether the last step has used a word whose making did not happen before it.
     pub(super) fn look_for_races(&mut self, thread: usize) {
         let used_alone = self.machine.used_alone.take().filter(|_| self.alone.is_none());
         if let Some(other) = used_alone {

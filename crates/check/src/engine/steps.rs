@@ -11,7 +11,6 @@ pub(crate) fn step(op: Op, site: &'static Location<'static>) -> u64 {
     step_as(op, Access::STRONG, site)
 }
 
-/// [`step`], with what the access orders.
 #[inline]
 pub(crate) fn step_as(op: Op, access: Access, site: &'static Location<'static>) -> u64 {
     match with(|engine| engine.request(op, access, site)) {
@@ -20,8 +19,6 @@ pub(crate) fn step_as(op: Op, access: Access, site: &'static Location<'static>) 
     }
 }
 
-/// [`step`] of a word of this execution.
-///
 /// # Panics
 ///
 /// If another one is on.
@@ -64,7 +61,6 @@ fn wait(mut turn: Turn) -> u64 {
     }
 }
 
-/// Whether the memory is that of C11.
 pub(crate) fn is_weak() -> bool {
     with(|engine| engine.machine.weak.is_some())
 }

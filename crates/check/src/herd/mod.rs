@@ -1,5 +1,4 @@
-//! Litmus tests in the files of [herd](https://diy.inria.fr/doc/herd.html) for x86, on this
-//! machine.
+//! Litmus tests in files of [herd](https://diy.inria.fr/doc/herd.html) for x86, on this machine.
 //!
 //! ```
 //! use poach_check::{Config, herd::Test};
@@ -39,8 +38,7 @@
 //! # How the answer reads
 //!
 //! As herd's, line by line. The one difference: herd's witnesses are candidate executions, these
-//! are distinct final states. A search that was cut short says so, and its `No` or `Never` is no
-//! proof.
+//! are distinct final states. A search that was cut says so, and its `No` or `Never` is no proof.
 
 mod condition;
 mod program;
@@ -55,7 +53,6 @@ use condition::Condition;
 use program::{Place, Program};
 use text::Text;
 
-/// Threads that a test may have.
 const MOST_THREADS: usize = crate::MAX_THREADS;
 
 /// A parsed test.

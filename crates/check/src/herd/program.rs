@@ -13,13 +13,10 @@ const ADDRESSES: u64 = 0x7a00_0000;
 /// A place whose value is part of a final state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Place {
-    /// A register of a thread.
     Register(usize, usize),
-    /// A location.
     Location(usize),
 }
 
-/// An operation of the arithmetic unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Alu {
     Add,
@@ -142,13 +139,11 @@ impl Program {
         ADDRESSES + location as u64
     }
 
-    /// The location that a value is the address of.
     pub(super) fn pointed(&self, value: u64) -> Option<usize> {
         let location = value.checked_sub(ADDRESSES)? as usize;
         (location < self.locations.len()).then_some(location)
     }
 
-    /// A value as the test's architecture holds it.
     pub(super) fn narrow(&self, value: u64) -> u64 {
         if self.intel { value & u64::from(u32::MAX) } else { value }
     }
@@ -240,7 +235,6 @@ impl Program {
         }
     }
 
-    /// The columns of instructions.
     pub(super) fn parse_columns(&mut self, text: &mut Text<'_>) -> Result<(), Mistake> {
         loop {
             let name = text.word("the first line of the columns, P0 | P1 ;")?;
@@ -283,7 +277,6 @@ impl Program {
         }
     }
 
-    /// The places of `locations [..]`.
     pub(super) fn parse_locations(
         &mut self,
         text: &mut Text<'_>,

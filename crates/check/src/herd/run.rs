@@ -22,8 +22,7 @@ pub struct Answer {
     pub states: Vec<String>,
     /// How many of them satisfy the condition.
     pub satisfying: usize,
-    /// True if every execution was covered, or if the found states suffice: a state that exists, or
-    /// a state that refutes.
+    /// Every execution was covered, or the found states suffice: one exists, or one refutes.
     pub conclusive: bool,
     /// The search.
     pub report: Report,
@@ -237,7 +236,6 @@ fn function(alu: Alu, bits: u32) -> fn(u64, u64) -> u64 {
     }
 }
 
-/// A thread as it runs.
 struct Processor<'a> {
     program: &'a Program,
     lines: &'a [Line],

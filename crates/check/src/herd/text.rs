@@ -21,7 +21,6 @@ impl fmt::Display for Mistake {
 
 impl std::error::Error for Mistake {}
 
-/// A word and its place.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Word<'a> {
     pub(super) text: &'a str,
@@ -45,7 +44,6 @@ impl<'a> Text<'a> {
         Text { source, at: 0, end: source.len() }
     }
 
-    /// The part between two places.
     pub(super) fn part(&self, at: usize, end: usize) -> Text<'a> {
         Text { at, end, ..*self }
     }
@@ -73,7 +71,6 @@ impl<'a> Text<'a> {
         Mistake { line, column, what: what.into() }
     }
 
-    /// What stands here, for a message.
     pub(super) fn found(&self) -> String {
         let rest = self.rest();
         match rest.chars().next() {
@@ -133,7 +130,6 @@ impl<'a> Text<'a> {
         if self.take(sign) { Ok(()) } else { Err(self.expected(&format!("{sign:?}"))) }
     }
 
-    /// The word that stands here; empty if none does.
     pub(super) fn peek_word(&mut self) -> Word<'a> {
         self.skip_space();
         let rest = self.rest();
@@ -159,7 +155,6 @@ impl<'a> Text<'a> {
         here
     }
 
-    /// A number, if one stands here: decimal or hexadecimal, with a sign or without.
     pub(super) fn number(&mut self) -> Result<Option<u64>, Mistake> {
         self.skip_space();
         let start = *self;

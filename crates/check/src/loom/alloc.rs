@@ -54,7 +54,6 @@ pub struct Track<T> {
     mark: Mark,
 }
 
-/// What must be dropped before the execution ends.
 #[derive(Debug)]
 pub(super) struct Mark(u64);
 

@@ -1,5 +1,4 @@
-//! What one execution of a model knows beside its words: its threads, and what must be gone in the
-//! end.
+//! What an execution of a model knows beside its words: threads, and what must be gone in the end.
 
 use std::any::Any;
 use std::cell::RefCell;
@@ -12,7 +11,6 @@ use super::sync::Count;
 use crate::machine::Choice;
 use crate::raw::{self, Raw};
 
-/// A thread of the execution.
 pub(super) struct Registered {
     pub(super) name: Option<String>,
     /// 0 if it may go on from its next [`park`](super::thread::park), 1 if it has to wait.
@@ -53,7 +51,6 @@ pub(super) struct Local {
 /// What a [`lazy_static`](super::lazy_static!) holds in this execution.
 #[derive(Clone)]
 pub(super) struct Static {
-    /// The address of its key.
     pub(super) key: usize,
     pub(super) value: Rc<dyn Any>,
     /// The word through which threads learn of the value.
@@ -71,7 +68,6 @@ pub(super) struct Execution {
     /// What has not been dropped: what it is, and where it was made.
     alive: HashMap<u64, (&'static str, &'static Location<'static>)>,
     made: u64,
-    /// The memory that has been allocated, each with its number.
     memory: HashMap<usize, u64>,
     /// The counts of all owned values, by their addresses.
     pub(super) arcs: HashMap<usize, StdArc<Count>>,
@@ -81,8 +77,6 @@ thread_local! {
     static EXECUTION: RefCell<Option<Execution>> = const { RefCell::new(None) };
 }
 
-/// Uses the execution under way.
-///
 /// # Panics
 ///
 /// If there is none.
@@ -97,7 +91,6 @@ pub(super) fn try_with<R>(act: impl FnOnce(&mut Execution) -> R) -> Option<R> {
     EXECUTION.try_with(|cell| cell.try_borrow_mut().ok()?.as_mut().map(act)).ok().flatten()
 }
 
-/// Begins an execution, in its set-up: its first thread is registered.
 pub(super) fn begin(settings: &Settings) {
     let execution = Execution {
         count: Rc::new(Raw::new(1)),
@@ -112,7 +105,6 @@ pub(super) fn begin(settings: &Settings) {
     leave(EXECUTION.replace(Some(execution)));
 }
 
-/// The last execution is over. (The thread of the system would drop it at its own end.)
 pub(super) fn end() {
     leave(EXECUTION.take());
 }
@@ -127,7 +119,6 @@ fn leave(old: Option<Execution>) {
     }
 }
 
-/// Takes note of something that must be dropped before the execution ends.
 #[track_caller]
 pub(super) fn made(what: &'static str) -> u64 {
     let site = Location::caller();
@@ -138,20 +129,16 @@ pub(super) fn made(what: &'static str) -> u64 {
     })
 }
 
-/// It is dropped.
 pub(super) fn dropped(number: u64) {
     try_with(|execution| execution.alive.remove(&number));
 }
 
-/// Takes note of memory that must be given back.
 #[track_caller]
 pub(super) fn allocated(address: usize) {
     let number = made("memory");
     with(|execution| execution.memory.insert(address, number));
 }
 
-/// Memory is given back.
-///
 /// # Panics
 ///
 /// If it was not allocated, or is given back already.
@@ -161,8 +148,7 @@ pub(super) fn deallocated(address: usize) {
     dropped(number.expect("memory is given back that was not allocated, or not by loom::alloc"));
 }
 
-/// Whether the running thread's wait ends without a reason: a choice, as often as the model's
-/// settings say.
+/// Whether the running thread's wait ends without a reason: a choice, as often as the settings say.
 #[track_caller]
 pub(super) fn wakes_spuriously() -> bool {
     let thread = super::thread::running();

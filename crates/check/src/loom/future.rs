@@ -28,8 +28,7 @@ impl Wake for Awake {
     }
 }
 
-/// Polls a future until it is ready; in between it waits to be woken, or wakes without a reason, as
-/// [`Notify::wait`].
+/// Polls a future until it is ready; in between it waits, as [`Notify::wait`] does.
 #[track_caller]
 pub fn block_on<F: Future>(future: F) -> F::Output {
     let mut future = pin!(future);

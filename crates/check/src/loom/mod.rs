@@ -97,8 +97,7 @@ pub fn explore() {
     crate::engine::exploring(Exploring::Yes);
 }
 
-/// Explores no alternatives of the execution from here on, until [`explore`]. The search is then
-/// not complete.
+/// Explores no alternatives from here on, until [`explore`]. The search is then not complete.
 pub fn stop_exploring() {
     crate::engine::exploring(Exploring::No);
 }

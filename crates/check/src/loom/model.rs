@@ -20,13 +20,10 @@ pub const UNBOUNDED: u32 = u32::MAX;
 /// Stands for the memory model of C11 where a number names a machine.
 pub const C11: u32 = u32::MAX - 1;
 
-/// Events of an execution: more is called a livelock.
 const MAX_STEPS: usize = 20_000;
 
-/// States kept by default; each takes about 40 bytes.
 const MAX_STATES: u64 = 20_000_000;
 
-/// Executions in which a shorter counterexample is looked for.
 const SHORTEN: u64 = 500;
 
 /// The machine that a model runs on.
@@ -107,8 +104,7 @@ impl FromStr for Machine {
     }
 }
 
-/// How a model is checked. `S` is the default machine: the bound of TSO, [`UNBOUNDED`] for none, or
-/// [`C11`].
+/// How a model is checked. `S` is the default machine: TSO's bound, [`UNBOUNDED`], or [`C11`].
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 #[expect(clippy::struct_excessive_bools, reason = "they are loom's")]
@@ -265,7 +261,6 @@ impl<const S: u32> BuilderOn<S> {
         Strategy::Exhaustive { preemptions, reduce: true, prune: true }
     }
 
-    /// The choices of the execution that is to be run first.
     fn kept(&self) -> Option<Vec<u8>> {
         if let Some(choices) = &self.replay {
             let choices = parse_choices(choices);
@@ -372,7 +367,6 @@ impl<const S: u32> BuilderOn<S> {
     }
 }
 
-/// What was covered, in a line.
 struct Covered<'a>(&'a Report, Machine);
 
 impl fmt::Display for Covered<'_> {
@@ -391,7 +385,6 @@ impl fmt::Display for Covered<'_> {
     }
 }
 
-/// What to change, where that is not plain from what is wrong.
 fn advice(kind: Kind) -> &'static str {
     match kind {
         Kind::Livelock => {

@@ -18,7 +18,6 @@ use crate::engine;
 use crate::machine::{Access, Change};
 use crate::raw;
 
-/// The number of the running thread; that of the model's own outside of all.
 pub(super) fn running() -> usize {
     engine::current().unwrap_or(0)
 }
@@ -38,7 +37,6 @@ where
     JoinHandle { result, thread }
 }
 
-/// Where a thread leaves its result.
 type Place<T> = StdArc<StdMutex<Option<std::thread::Result<T>>>>;
 
 fn start<'a, F, T>(
@@ -81,12 +79,10 @@ where
     (result, Thread { index, name })
 }
 
-/// Whether a thread has panicked and nobody has been told.
 fn takes_panic(index: usize) -> bool {
     execution::with(|execution| std::mem::take(&mut execution.threads[index].panicked))
 }
 
-/// Waits until a thread has ended, and returns its result.
 #[track_caller]
 fn result_of<T>(place: &Place<T>, thread: &Thread) -> std::thread::Result<T> {
     raw::join(thread.index);
@@ -412,14 +408,12 @@ impl fmt::Display for AccessError {
 
 impl std::error::Error for AccessError {}
 
-/// Drops a value in its place; `false` if it is dropped already.
 fn clear<T: 'static>(value: &dyn Any) -> bool {
     let value = value.downcast_ref::<RefCell<Option<T>>>().and_then(RefCell::take);
     value.is_some()
 }
 
-/// Drops the running thread's values, the first that was made first, and what their destructors
-/// make anew.
+/// The first that was made first, and what their destructors make anew.
 pub(super) fn drop_locals() {
     let thread = running();
     let all = || execution::with(|execution| execution.threads[thread].locals.clone());
@@ -473,8 +467,7 @@ impl<T: 'static> Lazy<T> {
         }
         let value: *const T = found.value.downcast_ref().expect("a key has one type");
         // SAFETY: the execution keeps the value until all its threads have ended. No reference to a
-        // static leaves the execution's threads: a model keeps nothing from one execution to the
-        // next.
+        // static leaves the execution's threads: a model keeps nothing between executions.
         unsafe { &*value }
     }
 }

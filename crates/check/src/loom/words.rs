@@ -57,7 +57,6 @@ pub fn spin_loop_hint() {
     raw::pause();
 }
 
-/// What `compare_exchange` does with one ordering if it changes nothing.
 fn of_failure(order: Ordering) -> Ordering {
     match order {
         Ordering::AcqRel | Ordering::Acquire => Ordering::Acquire,

@@ -5,7 +5,6 @@
 
 use super::{Loc, Location, Machine, Touch};
 
-/// An access of another thread that does not happen before this clock.
 fn unheard(touches: &[Option<Touch>], index: usize, clock: &[u16]) -> Option<Site> {
     let mut others = touches.iter().enumerate().filter(|(by, _)| *by != index);
     others.find_map(|(by, touch)| touch.filter(|(time, _)| *time > clock[by])).map(|(_, site)| site)

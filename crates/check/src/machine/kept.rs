@@ -21,14 +21,12 @@ use poach_memory::Freed;
 
 use super::{Clock, Loc, MAX_THREADS, Machine, Touch, mix};
 
-/// An object that has been freed, and is kept until the execution is over.
 pub(crate) struct Kept {
     pub(crate) object: Freed,
     /// `None` if later uses do not matter.
     pub(crate) freeing: Option<Freeing>,
 }
 
-/// The thread that frees an object, and the time.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Freeing {
     pub(crate) thread: usize,
@@ -46,15 +44,11 @@ impl Freeing {
     }
 }
 
-/// How many executions there were.
 static EXECUTIONS: AtomicU64 = AtomicU64::new(1);
 
-/// The words and cells of an execution.
 #[derive(Debug, Default)]
 pub(crate) struct Register {
-    /// The number of the execution, which no other of this process has.
     pub(crate) execution: u64,
-    /// How many words and cells there are.
     pub(crate) alive: usize,
     /// Where each word was made; `None` if it is gone.
     words: Vec<Option<&'static Location<'static>>>,
@@ -85,7 +79,6 @@ impl Register {
         self.alone.clear();
     }
 
-    /// A word is made, of which clocks are kept.
     pub(super) fn begins(&mut self, loc: Loc) {
         self.used[loc as usize] = [None; MAX_THREADS];
         self.stored[loc as usize] = [None; MAX_THREADS];
@@ -103,7 +96,6 @@ impl Register {
         self.stored[loc as usize][thread] = Some(touch);
     }
 
-    /// When each thread last used a word without synchronization, if one has.
     pub(super) fn alone(&self, loc: Loc) -> Option<&[Option<Touch>]> {
         self.alone.iter().find(|(known, _)| *known == loc).map(|(_, touches)| &touches[..])
     }
@@ -123,7 +115,6 @@ impl Register {
         self.used[loc as usize] = [None; MAX_THREADS];
     }
 
-    /// Where a word that is there was made.
     pub(crate) fn made_at(&self, loc: Loc) -> Option<&'static Location<'static>> {
         self.words[loc as usize]
     }
@@ -148,7 +139,6 @@ impl Register {
     }
 }
 
-/// The fingerprint of a thread's last use of something.
 fn use_of(key: u64, touch: Option<Touch>) -> u64 {
     touch.map_or(0, |(time, _)| mix(key, u64::from(time) + 1))
 }
@@ -189,7 +179,6 @@ impl Machine {
         }
     }
 
-    /// A thread frees an object now.
     pub(crate) fn freeing(&mut self, thread: usize, site: &'static Location<'static>) -> Freeing {
         let clock = &mut self.threads[thread].clock;
         let freeing = Freeing { thread, clock: *clock, site };

@@ -28,10 +28,9 @@
 //! A processor may have `n` such entries. The buffer is then one FIFO of S + n, and the search may
 //! merge the first two neighbours to one address among the first n + 1 entries. The order of merges
 //! makes no difference to the final number of free entries: merging the pair nearest to the front
-//! brings the others nearer to it. (It does to what memory shows in between, where
-//! both pairs are of words that others read. So with n > 1 this is exact for clients that make a
-//! store between two pops, to which the bound applies, and not where the same shared word is stored
-//! again and again.)
+//! brings the others nearer to it. (It does to what memory shows in between, where both pairs are
+//! of words that others read. So with n > 1 this is exact for clients that make a store between two
+//! pops, to which the bound applies, and not where one shared word is stored again and again.)
 //!
 //! # The process-wide barrier
 //!
@@ -69,7 +68,6 @@ pub(crate) use weak::Weak;
 pub(crate) struct Machine {
     pub(crate) size: Size,
     memory: Vec<u64>,
-    /// The exclusive or of the fingerprints of all words.
     memory_hash: u64,
     setup_words: usize,
     pub(crate) threads: Vec<Thread>,
@@ -86,17 +84,14 @@ pub(crate) struct Machine {
     versions: Vec<u64>,
     /// What the steps since the last observable step did to the history.
     pub(crate) marks: u8,
-    /// Bumped by every write to memory.
     pub(crate) writes: u64,
     /// The threads that are at a pause: bit `i` is thread `i`.
     pausing: u8,
     /// What is known of waiting threads, by their fingerprints.
     patiences: HashMap<u64, Patience, ByFingerprint>,
-    /// The words and cells that exist, and the threads that have used them.
     pub(crate) register: Register,
     /// Messages and views, in place of buffers, where the memory is not TSO.
     pub(crate) weak: Option<Weak>,
-    /// The thread that is choosing among the possibilities of its pending step.
     choosing: Option<usize>,
     /// A thread reads the newest where it could go on to read what is old.
     pub(crate) left_old: bool,
@@ -136,7 +131,6 @@ impl Machine {
         }
     }
 
-    /// Forgets all that was learnt about another model.
     pub(crate) fn forget(&mut self, weak: bool) {
         self.touched.clear();
         self.touched.resize(MAX_WORDS * (MAX_THREADS + 1), Touched::default());
@@ -153,7 +147,6 @@ impl Machine {
         self.weak = weak.then(|| Weak::new(self.memory.len()));
     }
 
-    /// The state before an execution: no words, no threads.
     pub(crate) fn reset(&mut self) {
         self.clocks = self.clocks_wanted;
         self.register.clear();
@@ -179,7 +172,6 @@ impl Machine {
         self.choosing
     }
 
-    /// Thread `index` comes to its next step.
     #[inline]
     pub(crate) fn arrives(
         &mut self,
@@ -199,13 +191,11 @@ impl Machine {
         }
     }
 
-    /// Thread `index` has ended.
     pub(crate) fn ends(&mut self, index: usize) {
         self.threads[index].pending = Op::Finished;
         self.pausing &= !(1 << index);
     }
 
-    /// One more thread, which has not begun.
     pub(crate) fn add_thread(&mut self) {
         let index = self.count;
         if self.threads.len() == index {
@@ -265,7 +255,6 @@ impl Machine {
         self.threads[thread].log.len() - self.threads[thread].head
     }
 
-    /// What thread `thread` would read from a word now.
     #[inline]
     fn visible(&self, thread: usize, loc: Loc) -> u64 {
         self.buffer(thread)
@@ -305,7 +294,6 @@ impl Machine {
         self.touched[loc as usize].written_by & !(1u8 << thread) != 0
     }
 
-    /// Whether the thread's pending step can be taken now.
     #[inline]
     pub(crate) fn enabled(&self, index: usize) -> bool {
         let thread = &self.threads[index];
@@ -332,8 +320,7 @@ impl Machine {
         }
     }
 
-    /// Where in the buffer of a thread that waits for room stand two neighbours that can become
-    /// one.
+    /// Where two neighbours in the buffer of a thread that waits for room can become one.
     #[inline]
     pub(crate) fn coalesces_at(&self, index: usize) -> Option<usize> {
         if self.size.egress == 0 || !matches!(self.threads[index].pending, Op::Store(..)) {
@@ -439,7 +426,6 @@ impl Machine {
         }
     }
 
-    /// Takes note that thread `index` has come to an observable step.
     #[inline]
     pub(crate) fn settle(&mut self, index: usize) {
         let thread = &mut self.threads[index];
@@ -465,7 +451,6 @@ impl Machine {
         self.memory_clocks[loc as usize] = clock;
     }
 
-    /// Performs a thread's pending step, which must be enabled, and returns what it read.
     #[inline]
     pub(crate) fn perform(&mut self, index: usize) -> u64 {
         let op = self.threads[index].pending;
@@ -571,7 +556,6 @@ impl Machine {
         result
     }
 
-    /// Writes the oldest entry of a buffer to memory and returns it.
     #[inline]
     pub(crate) fn drain(&mut self, index: usize) -> Entry {
         let thread = &mut self.threads[index];

@@ -8,7 +8,6 @@
 use super::{Footprint, Loc, MAX_THREADS, Machine, Owners, mix};
 
 impl Owners {
-    /// What a count becomes, and what the step returns.
     pub(super) fn of(self, count: u64) -> (u64, u64) {
         match self {
             Owners::More => (count + 1, 0),

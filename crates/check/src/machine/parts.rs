@@ -25,7 +25,6 @@ pub(super) const SETUP: usize = 0;
 /// When a thread last touched a word or a cell: its own clock then, and where in the source.
 pub(crate) type Touch = (u16, &'static Location<'static>);
 
-/// A vector clock.
 pub(crate) type Clock = [u16; MAX_THREADS];
 
 /// Mixes a word into a fingerprint: the folded product of the two halves.
@@ -58,7 +57,6 @@ impl Hasher for Identity {
 
 pub(crate) type ByFingerprint = BuildHasherDefault<Identity>;
 
-/// A function of a word's old value and an operand.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Function(pub(crate) fn(u64, u64) -> u64);
 
@@ -70,7 +68,6 @@ impl PartialEq for Function {
 
 impl Eq for Function {}
 
-/// How a read-modify-write changes its word.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Change {
     Swap(u64),
@@ -78,7 +75,6 @@ pub(crate) enum Change {
     Or(u64),
     And(u64),
     CompareExchange(u64, u64),
-    /// The new value, by a function of the old one and an operand.
     Apply(Function, u64),
 }
 
@@ -107,7 +103,6 @@ impl Change {
 pub(crate) struct Access {
     pub(crate) acquires: bool,
     pub(crate) releases: bool,
-    /// It acquires if it changes nothing.
     pub(crate) fails_acquiring: bool,
     /// Whether it has a place in the order of all that is sequentially consistent: at all, and if
     /// it changes nothing.
@@ -115,21 +110,17 @@ pub(crate) struct Access {
 }
 
 impl Access {
-    /// Acquire and release.
     pub(crate) const STRONG: Access =
         Access { acquires: true, releases: true, fails_acquiring: true, in_order: [false; 2] };
 
     /// A lock is taken: what came before need not happen before the next taking of the lock.
     pub(crate) const ACQUIRE: Access = Access { releases: false, ..Access::STRONG };
 
-    /// A lock is let go.
     pub(crate) const RELEASE: Access =
         Access { acquires: false, fails_acquiring: false, ..Access::STRONG };
 
-    /// It orders nothing beyond its own word.
     pub(crate) const RELAXED: Access = Access { releases: false, ..Access::RELEASE };
 
-    /// An access with this ordering, or `failure` if it changes nothing.
     pub(crate) fn new(order: Ordering, failure: Ordering) -> Self {
         use Ordering::{AcqRel, Acquire, Release, SeqCst};
         Access {
@@ -159,7 +150,6 @@ pub(crate) enum Owners {
     MoreIfAny,
 }
 
-/// What is chosen where a thread does not say.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Choice {
     /// Whether the thread's wait ends without a reason.
@@ -180,21 +170,17 @@ impl Choice {
 /// What a thread does next: the step at which it is suspended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Op {
-    /// It has not begun.
     Start,
     Load(Loc),
     Store(Loc, u64),
     Change(Loc, Change),
-    /// A read-modify-write that waits until the word, shifted right by this number of bits, is
-    /// zero.
+    /// A read-modify-write that waits until the word, shifted right by these bits, is zero.
     Await(Loc, u8, Change),
     /// It waits until a thread has ended and all its stores are in memory.
     Join(u8),
-    /// A full fence.
     Full,
     /// A fence that acquires, releases, or both, as its [`Access`] says. TSO has no use for it.
     Fence,
-    /// A step on a count of owners; see [`Owners`].
     Count(Loc, Owners),
     /// Takes one of the choice's possibilities; the search tries each. No step comes between this
     /// step and the thread's step before it.
@@ -206,11 +192,9 @@ pub(crate) enum Op {
     Pause,
     /// An operation that nobody could observe returns: its place in the history is chosen here.
     Mark,
-    /// It has ended.
     Finished,
 }
 
-/// A store on its way to memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub(crate) loc: Loc,
@@ -221,7 +205,6 @@ pub(crate) struct Entry {
     pub(crate) flushes: u8,
 }
 
-/// A thread of the model, as the machine sees it.
 #[derive(Debug)]
 pub(crate) struct Thread {
     /// Every store of this execution; those from `head` on are in the buffer.
@@ -233,23 +216,19 @@ pub(crate) struct Thread {
     pub(super) targets: [u32; MAX_THREADS],
     pub(crate) pending: Op,
     pub(crate) access: Access,
-    /// Where in the source the pending step stands.
     pub(crate) site: &'static Location<'static>,
     /// The fingerprint of all that this thread has done and read. Its local state is a function of
     /// that: it is deterministic, and reads are all it takes in.
     pub(crate) hash: u64,
     /// The fingerprint of when it last used which words and cells, if clocks are kept.
     pub(super) uses: u64,
-    /// What it has read since its last pause.
     pub(super) reads: Vec<Look>,
     /// While it pauses: how long it would go on, if nothing changed.
     pub(crate) patience: Patience,
-    /// How often in a row it has given up.
     pub(crate) vain: u32,
     /// The pauses that it still passes because it has given up.
     pub(super) passes: u32,
-    /// The number of operations that it has begun, and whether the last one's call awaits its
-    /// place in the history.
+    /// The operations that it has begun, and whether the last call awaits its place in the history.
     pub(crate) operation: u32,
     pub(crate) call_waits: bool,
     pub(crate) clock: Clock,
@@ -269,20 +248,15 @@ pub(super) struct Touched {
 
 /// What the last observable step did to the history.
 pub(crate) const CALLED: u8 = 1;
-/// See [`CALLED`].
 pub(crate) const RETURNED: u8 = 2;
 
 /// An event's thread and kind: `kind * MAX_THREADS + thread`.
 pub(crate) type Event = u8;
-/// A set of events.
 pub(crate) type Events = u64;
-/// How many kinds of event there are.
 pub(crate) const KINDS: usize = 6;
 
-/// The kinds of event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
-    /// A thread performs its pending step.
     Step,
     /// The oldest entry of a thread's buffer (of its egress slot, if there is one) goes to memory.
     Drain,
@@ -345,8 +319,7 @@ pub(crate) fn decode(event: Event) -> (Kind, usize) {
 pub(crate) struct Footprint {
     pub(crate) loc: Option<Loc>,
     pub(crate) writes: bool,
-    /// The words that a thread which gives up has looked at: bit `i` stands for the words whose
-    /// number is `i` modulo 64.
+    /// What a thread that gives up has looked at: bit `i` stands for the words `i` modulo 64.
     pub(crate) looks: u64,
     /// The count of owners that it changes, and whether it may be the last but one to decrease it.
     pub(crate) counts: Option<(Loc, bool)>,
@@ -354,9 +327,7 @@ pub(crate) struct Footprint {
     pub(crate) in_order: Option<Loc>,
     /// It is a process-wide barrier: it notices how far every thread has come.
     pub(crate) all: bool,
-    /// A thread's step, not a drain.
     pub(crate) steps: bool,
-    /// [`CALLED`] and [`RETURNED`].
     pub(crate) marks: u8,
 }
 
@@ -391,7 +362,6 @@ impl Footprint {
     }
 }
 
-/// The machine's size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Size {
     /// Entries a buffer can hold, the egress entries included; 0 for sequential consistency.

@@ -26,7 +26,6 @@ impl Machine {
         }
     }
 
-    /// Empties every buffer.
     pub(crate) fn drain_all(&mut self) {
         for index in 0..self.count {
             while self.buffered(index) > 0 {
@@ -69,7 +68,6 @@ impl Machine {
         self.buffer(index).iter().any(|entry| entry.flushes > 0)
     }
 
-    /// The fingerprint of the whole state: memory, buffers, and each thread's history.
     pub(crate) fn fingerprint(&self) -> u64 {
         let mut hash = self.memory_hash;
         if let Some(weak) = &self.weak {

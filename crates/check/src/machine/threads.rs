@@ -1,10 +1,8 @@
-//! What a thread makes of another: it is made by it, waits for its end, or waits for a word that it
-//! writes.
+//! What a thread has of another: it is made by it, waits for its end or for a word that it writes.
 
 use super::{Machine, Op, mix};
 
 impl Machine {
-    /// Whether a thread has ended and all its stores are in memory.
     #[inline]
     pub(crate) fn ended(&self, index: usize) -> bool {
         matches!(self.threads[index].pending, Op::Finished) && self.buffered(index) == 0

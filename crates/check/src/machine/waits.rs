@@ -32,7 +32,6 @@
 
 use super::{Loc, Location, Machine, Op, mix};
 
-/// Rounds after which a wait counts as endless.
 pub(crate) const ENDLESS: u32 = 1_100;
 
 /// The longest patience whose every round is explored.
@@ -61,11 +60,8 @@ impl Look {
 /// How many pauses a thread passes before it gives up, if nothing changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Patience {
-    /// Not known yet.
     Unknown,
-    /// This number of rounds.
     Rounds(u32),
-    /// It never gives up.
     Endless,
 }
 
@@ -96,7 +92,6 @@ impl Probe {
         self.pauses == 1 || self.before.get(place).is_some_and(|known| known.same(&look))
     }
 
-    /// The thread pauses again; its patience, if it is known now.
     pub(crate) fn pause(&mut self) -> Option<Patience> {
         if self.now.is_empty() {
             return None;
@@ -115,7 +110,6 @@ impl Probe {
         (self.pauses > ENDLESS).then_some(Patience::Endless)
     }
 
-    /// The pauses that it has passed.
     pub(crate) fn patience(&self) -> Patience {
         Patience::Rounds(self.pauses)
     }
@@ -155,7 +149,6 @@ impl Machine {
         }
     }
 
-    /// A thread passes its pause.
     pub(super) fn passes_pause(&mut self, index: usize) {
         let thread = &mut self.threads[index];
         if !thread.reads.is_empty() {
@@ -169,7 +162,6 @@ impl Machine {
         self.threads[index].reads.clear();
     }
 
-    /// Whether a thread has looked at something since its last pause.
     #[inline]
     pub(crate) fn has_looked(&self, index: usize) -> bool {
         !self.threads[index].reads.is_empty()
@@ -184,7 +176,6 @@ impl Machine {
             && self.in_doubt(index)
     }
 
-    /// Whether [`MOST_IN_VAIN`] keeps a thread from giving up.
     #[inline]
     pub(crate) fn holds_one(&self) -> bool {
         self.pausing != 0
@@ -196,13 +187,11 @@ impl Machine {
             })
     }
 
-    /// Whether another thread could notice that this one gives up: whether one writes what it looks
-    /// at.
+    /// Whether another thread could notice that this one gives up: it writes what this looks at.
     pub(crate) fn gives_up_noticeably(&self, index: usize) -> bool {
         self.threads[index].reads.iter().any(|look| self.written_by_others(index, look.loc))
     }
 
-    /// A thread that pauses in vain and of which it is not known when it gives up.
     #[inline]
     pub(crate) fn unknown_patience(&self) -> Option<usize> {
         if self.pausing == 0 {
@@ -216,7 +205,6 @@ impl Machine {
         })
     }
 
-    /// A thread has come to a pause, and is not alone.
     pub(crate) fn arrives_at_pause(&mut self, index: usize) {
         let hash = self.threads[index].hash;
         let known = self.patiences.get(&hash).copied();
@@ -228,8 +216,7 @@ impl Machine {
         self.patiences.insert(hash, patience);
     }
 
-    /// The pauses that a thread passes when it gives up now; from here on it has given up once
-    /// more.
+    /// The pauses that a thread passes when it gives up now, which counts as once more.
     pub(crate) fn give_up(&mut self, index: usize) -> u32 {
         let thread = &mut self.threads[index];
         thread.vain += 1;

@@ -37,7 +37,6 @@ impl Machine {
         }
     }
 
-    /// The words of this execution, in the order of their places.
     pub(crate) fn words(&self) -> impl Iterator<Item = (Loc, u64)> + '_ {
         let threads = self.threads[..self.count].iter().map(|thread| thread.words);
         std::iter::once(self.setup_words).chain(threads).enumerate().flat_map(

@@ -6,7 +6,6 @@ use super::{
 use crate::machine::MOST_IN_VAIN;
 
 impl Search {
-    /// Counts an execution.
     pub(crate) fn conclude(&mut self, observed: &[u64]) {
         if self.end == Some(End::Probed) {
             return;

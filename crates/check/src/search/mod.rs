@@ -2,8 +2,7 @@
 //!
 //! # What is left out, and why nothing is missed
 //!
-//! *Unnoticeable steps* are taken at once ([`Machine::noticeable`]): in the words of partial-order
-//! reduction each is a persistent set of its own.
+//! *Unnoticeable steps* are taken at once ([`Machine::noticeable`]): each is a persistent set.
 //!
 //! *Sleep sets* (Godefroid). Suppose that all executions that begin with event `a` have been
 //! explored from a state, and that `b`, which does not conflict with `a`, is taken there next. Then
@@ -16,8 +15,7 @@
 //! with calls, because the specification asks which came first; so does the drain of an operation's
 //! last store, after which it outruns nobody any more.
 //!
-//! *States* are not explored twice. A state is what the future depends on, of the threads and of
-//! the verdict:
+//! *States* are not explored twice. A state is what the future depends on:
 //!
 //! - memory, the buffers, and each thread's local state. A thread is deterministic, so that is a
 //!   function of what it has read so far, of which the fingerprint is kept.
@@ -34,9 +32,9 @@
 //! Sleep sets and states are combined as Godefroid does: each state is kept with the sleep set that
 //! it was explored with. If the state comes again with a sleep set that lacks some of those events,
 //! exactly these events are explored. Every step changes its thread's fingerprint, so no state can
-//! come again within one execution, and nothing is put off for ever. `tests/reduction.rs` and
-//! `tests/it/litmus.rs` compare the verdicts and outcomes with those of searches that leave out
-//! less.
+//! come again within one execution, and nothing is put off for ever. `tests/it/litmus.rs` and
+//! `tests/it/reduction.rs` of `crates/models` compare the verdicts and outcomes with those of
+//! searches that leave out less.
 //!
 //! *Waiting.* Of the rounds of a waiting thread the search explores those that see something new,
 //! and that the thread gives up at any of them: see [`machine::waits`](crate::machine) for the
@@ -204,12 +202,10 @@ impl Search {
         self.config = config.clone();
     }
 
-    /// Lets the specification hear of something, if there is one.
     pub(crate) fn monitor<R>(&mut self, hears: impl FnOnce(&mut Monitor) -> R) -> Option<R> {
         self.monitor.as_mut().map(hears)
     }
 
-    /// Makes ready for the next execution; `false` if there is none.
     pub(crate) fn prepare(&mut self) -> bool {
         if !self.begun {
             self.begun = true;
@@ -289,7 +285,6 @@ impl Search {
         self.known_to = last.map_or(0, |last| last + 1);
     }
 
-    /// Why the search must stop before it is complete, if it must.
     fn limit(&self) -> Option<Incomplete> {
         if self.stop.load(Ordering::Relaxed) {
             // Relaxed: the flag is all there is to see.
@@ -314,7 +309,6 @@ impl Search {
         }
     }
 
-    /// Runs one known execution next.
     pub(crate) fn replay(&mut self, choices: Vec<u8>) {
         self.fixed = choices.len();
         self.known_to = 0;
@@ -322,7 +316,6 @@ impl Search {
         self.config.strategy = Strategy::Replay(Vec::new());
     }
 
-    /// The set-up is done and the threads are there.
     pub(crate) fn start(&mut self, _machine: &mut Machine) {
         self.position = 0;
         self.end = None;
@@ -349,7 +342,6 @@ impl Search {
         }
     }
 
-    /// The next event; `None` if nothing can move, or if the execution is over.
     #[inline]
     pub(crate) fn next(&mut self, machine: &mut Machine) -> Option<Event> {
         let chosen = if self.position < self.trace.len() {
@@ -380,7 +372,6 @@ impl Search {
         Some(chosen)
     }
 
-    /// A chosen event takes place of the last one.
     fn take_effect(&mut self, machine: &mut Machine, chosen: Event) {
         self.commit(machine);
         self.last = chosen;
@@ -405,8 +396,7 @@ impl Search {
         self.last_step = thread;
     }
 
-    /// Takes note of what the last chosen event has done to the history, now that its unnoticeable
-    /// consequences are done too.
+    /// What the last chosen event has done to the history, with its unnoticeable consequences.
     #[inline]
     fn commit(&mut self, machine: &Machine) {
         self.last_footprint.marks |= machine.marks;
@@ -566,7 +556,6 @@ impl Search {
         footprint.conflicts(&self.last_footprint)
     }
 
-    /// Nothing can move.
     fn over(&mut self, machine: &Machine) {
         let finished = machine.threads[..machine.count]
             .iter()
@@ -581,7 +570,6 @@ impl Search {
         self.front_changed |= bit(drain(thread));
     }
 
-    /// More has happened than the last event.
     #[cold]
     pub(crate) fn all_changed(&mut self) {
         self.front_changed = !0;
@@ -603,7 +591,6 @@ impl Search {
         }
     }
 
-    /// The execution is over, but for its final check.
     pub(crate) fn close(&mut self, machine: &Machine) {
         self.commit(machine);
         if self.end.is_none() {

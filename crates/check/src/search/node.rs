@@ -5,7 +5,6 @@ use super::{
 };
 use crate::machine::{barrier, coalesce};
 
-/// How an execution ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum End {
     /// Every thread has finished and every buffer is empty.
@@ -16,7 +15,6 @@ pub(crate) enum End {
     Asleep,
     /// It can no longer beat the shortest counterexample.
     TooLong,
-    /// A violation.
     Violation,
     /// What the reduction relied on does not hold: from the beginning again.
     Restart,
@@ -24,9 +22,7 @@ pub(crate) enum End {
     Probed,
 }
 
-/// A state at which there was a choice.
 pub(super) struct Node {
-    /// Its place in the trace.
     pub(super) at: usize,
     pub(super) todo: Events,
     pub(super) done: Events,
@@ -93,7 +89,6 @@ pub(super) fn unnoticed(machine: &Machine) -> Option<Event> {
     })
 }
 
-/// Whether an event of a replayed choice sequence can happen here.
 pub(super) fn possible(machine: &Machine, event: Event) -> bool {
     let (kind, thread) = decode(event & !EAGER);
     thread < machine.count

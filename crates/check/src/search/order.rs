@@ -15,7 +15,6 @@ impl Search {
         todo.trailing_zeros() as Event
     }
 
-    /// The events that a preemption bound leaves.
     pub(super) fn within(&self, machine: &Machine, enabled: Events, bound: u32) -> Events {
         let last = self.last_step;
         if self.preemptions < bound || last >= MAX_THREADS || !machine.enabled(last) {

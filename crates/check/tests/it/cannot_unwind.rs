@@ -21,7 +21,6 @@ extern "C" fn cannot_be_left() {
     panic!("inside");
 }
 
-/// A thread that reads the other's store does what would end the process.
 fn model(threads: &mut Threads) {
     let word = Arc::new(<Simulated as Memory>::Word::new(0));
     let read = Arc::clone(&word);
@@ -33,7 +32,6 @@ fn model(threads: &mut Threads) {
     });
 }
 
-/// In another thread of the system.
 fn elsewhere(act: impl FnOnce() -> Report + Send + 'static) -> Report {
     thread::spawn(act).join().expect("a report")
 }
@@ -81,7 +79,6 @@ fn says_so() {
     assert_eq!(other.verdict, Verdict::Clean);
 }
 
-/// Panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -116,7 +113,6 @@ fn unwound_first(threads: &mut Threads) {
     threads.spawn("writes", move || read.store(1, Relaxed));
 }
 
-/// What was found first is what is said.
 #[test]
 fn a_destructor_that_panics_while_its_thread_is_unwound_hides_no_verdict() {
     if role().is_some_and(|role| role == ENDS) {
@@ -171,8 +167,7 @@ fn role() -> Option<String> {
     std::env::var(ROLE).ok()
 }
 
-/// What a process writes to its standard error stream that runs the test `name` in this role, and
-/// whether it ends well.
+/// What a process that runs `name` in this role writes to standard error, and whether it ends well.
 #[track_caller]
 fn run(name: &str, role: &str) -> (String, bool) {
     let output = this_test(name).env(ROLE, role).output().expect("it runs");

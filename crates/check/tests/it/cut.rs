@@ -1,6 +1,5 @@
-//! An execution is cut short while one of its threads is in a destructor that a panic runs. The
-//! others are unwound all the same, and each load returns what the word holds. And a search is cut
-//! short by its time.
+//! An execution is cut short while one of its threads is in a destructor that a panic runs: the
+//! others are unwound all the same. And a search is cut short by its time.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +13,6 @@ use poach_memory::{Cell, Memory, Ordering::Relaxed, Word};
 /// More than the steps that a cut execution may take before it is unwound.
 const LONG: u32 = 10_000;
 
-/// Waits a while for another thread, in a destructor.
 struct Waits(Rc<SimulatedWord>, Rc<Count<u32>>);
 
 impl Drop for Waits {
@@ -28,7 +26,6 @@ impl Drop for Waits {
     }
 }
 
-/// Notes that it is dropped.
 struct Goes(Rc<Count<u32>>);
 
 impl Drop for Goes {

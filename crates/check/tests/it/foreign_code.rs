@@ -1,6 +1,5 @@
-//! Destructors of a model's own that panic: of what a thread has panicked with, and of what an
-//! execution that is cut short leaves. Each search ends with a verdict, and the next one begins as
-//! if nothing had been.
+//! Destructors that panic: of what a thread has panicked with, and of what a cut execution leaves.
+//! Each search ends with a verdict, and the next is not changed by it.
 
 #![forbid(unsafe_code)]
 
@@ -14,7 +13,6 @@ use poach_check::{Config, Report, Simulated, SimulatedWord, Threads};
 use poach_check::{Verdict, Violation, explore};
 use poach_memory::{Memory, Ordering::Relaxed, Word};
 
-/// Panics when it is dropped.
 struct Bomb;
 
 impl Drop for Bomb {
@@ -49,7 +47,6 @@ fn panic_of(report: &Report) -> &str {
     text
 }
 
-/// A model of two threads: the first does `act` if it sees the other's store.
 fn sees(act: fn()) -> Report {
     explore(&Config::default(), &|threads: &mut Threads| {
         let word = Rc::new(SimulatedWord::new(0));
@@ -77,7 +74,6 @@ fn a_thread_panics_with_what_panics_when_it_is_dropped() {
     );
 }
 
-/// The destructor of what a thread has panicked with takes steps, and waits for the other thread.
 #[test]
 fn the_destructor_of_what_a_thread_panics_with_takes_steps() {
     thread_local! {
@@ -211,8 +207,7 @@ fn what_a_thread_leaves_is_not_dropped_at_the_end_of_the_system_s_thread() {
     assert_eq!(panic_of(&report), "thread 1 panicked: by itself");
 }
 
-/// A destructor that a panic runs explores a model: in such a thread of the system nothing could be
-/// explored.
+/// A destructor that a panic runs explores a model: in such a thread nothing could be explored.
 #[test]
 fn a_destructor_that_a_panic_runs_explores_nothing() {
     static VERDICT: std::sync::Mutex<Option<Verdict>> = std::sync::Mutex::new(None);

@@ -1,5 +1,4 @@
-//! Memory that nobody frees. (What is freed too early: the mutants of the ring and of the hazard
-//! pointers.)
+//! Memory that nobody frees. (Freed too early: the mutants of the ring and of the hazard pointers.)
 
 #![forbid(unsafe_code)]
 

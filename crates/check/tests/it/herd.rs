@@ -1,5 +1,4 @@
-//! Litmus files: the field's tests have the verdicts that x86-TSO gives them, and what is not
-//! understood is refused where it stands.
+//! Litmus files: the field's tests have x86-TSO's verdicts; what is not understood is refused.
 
 #![forbid(unsafe_code)]
 
@@ -18,8 +17,7 @@ fn run(name: &str, config: &Config) -> Answer {
     answer
 }
 
-/// A name, then `Ok` or not under TSO without a bound, under TSO[1] and under sequential
-/// consistency.
+/// A name, then `Ok` or not under TSO without a bound, TSO[1] and sequential consistency.
 const VERDICTS: &[(&str, [bool; 3])] = &[
     ("SB", [true, true, false]),
     ("SB+mfences", [true, true, true]),
@@ -72,7 +70,6 @@ Observation SB Sometimes 1 3
     assert!(text.contains("Condition forall ([x]=2)\nObservation increments Always 1 0"), "{text}");
 }
 
-/// Each instruction against what it computes, alone.
 #[test]
 fn instructions_compute_what_x86_computes() {
     for (lines, wanted) in [

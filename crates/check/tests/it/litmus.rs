@@ -1,5 +1,4 @@
-//! The machine against the verdicts of the x86-TSO paper, and the search against an interpreter
-//! that leaves nothing out.
+//! The machine against the x86-TSO paper's verdicts, the search against a complete interpreter.
 
 #![forbid(unsafe_code)]
 

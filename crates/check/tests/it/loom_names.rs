@@ -18,7 +18,6 @@ use loom::sync::atomic::{AtomicBool, AtomicPtr, AtomicUsize, fence};
 use loom::sync::{Arc, Condvar, Mutex, Notify, RwLock, mpsc};
 use loom::{Machine, model, model_on, thread};
 
-/// What the executions of a model showed.
 fn shown<T: Ord + Clone + Send + 'static>(
     machine: Machine,
     act: impl Fn() -> T + Send + Sync + 'static,
@@ -33,7 +32,6 @@ fn shown<T: Ord + Clone + Send + 'static>(
     all
 }
 
-/// What is wrong with a model.
 fn wrong(act: impl Fn() + Send + Sync + 'static) -> String {
     wrong_on(Machine::unbounded(), act)
 }

@@ -1,5 +1,4 @@
-//! What loom's interface has that is unsafe: pointers of owners and of cells, memory, and accesses
-//! without synchronization.
+//! What is unsafe in loom's interface: pointers, memory, and accesses without synchronization.
 
 #![expect(unsafe_code, reason = "these are unsafe in loom's interface")]
 

@@ -1,5 +1,4 @@
-//! Orderings and fences that are played weaker than they are written: a weakening does what it
-//! says.
+//! Orderings and fences played weaker than they are written: a weakening does what it says.
 
 #![forbid(unsafe_code)]
 
@@ -12,8 +11,7 @@ use poach_memory::{Memory, Word};
 
 type SimulatedWord = <Simulated as Memory>::Word;
 
-/// A message is passed by a store and a load, and then by two read-modify-writes; and store
-/// buffering, with fences.
+/// A message by a store and a load, then by two read-modify-writes; and fenced store buffering.
 fn passing(threads: &mut Threads) {
     let words = Arc::new([(); 4].map(|()| SimulatedWord::new(0)));
     let to = Arc::clone(&words);
@@ -37,7 +35,6 @@ fn outcomes(orderings: Orderings) -> BTreeSet<Vec<u64>> {
     explore(&Config { orderings, ..Config::c11() }, &passing).outcomes
 }
 
-/// The demand of this kind with this number, from 0, in the order of the source.
 fn demand(kind: Demand, number: usize) -> Weakening {
     let report = explore(&Config { orderings: Orderings::Listed, ..Config::c11() }, &passing);
     let mut of_kind = report.demands.into_iter().filter(|weakening| weakening.demand == kind);

@@ -1,5 +1,4 @@
-//! What safe code can ask of the checker: models that keep things they should not, specifications,
-//! names and files of any kind. An answer, an error or a panic comes of it.
+//! What safe code can ask of the checker: an answer, an error or a panic comes of it.
 
 #![forbid(unsafe_code)]
 
@@ -50,8 +49,7 @@ fn a_word_of_another_thread_is_another_word() {
     assert_eq!(text, "it holds 1");
 }
 
-/// Two threads store and then look at each other's word: a policy's two sides, or the same without
-/// the thief's.
+/// Two threads store and look at each other's word: a policy's two sides, or without the thief's.
 fn store_buffering<M: Memory + 'static>(threads: &mut Threads, with_thief: bool) {
     let words = Rc::new([(); 2].map(|()| M::Word::new(0)));
     let missed = Rc::new(Cell::new(0));
@@ -92,7 +90,6 @@ fn without_a_barrier_both_sides_of_a_policy_have_a_fence() {
 
 #[test]
 fn a_search_within_bounds_says_what_it_covers() {
-    // Two threads count by a load and a store.
     let model = |threads: &mut Threads| {
         let count = Rc::new(SimulatedWord::new(0));
         for name in ["one", "another"] {
@@ -148,7 +145,6 @@ fn models_that_make_no_sense() {
         shown.svg().contains("</svg>")
             && shown.rows.iter().any(|row: &Row| row.column == Column::Thread(0))
     );
-    // A choice string of another model, and one of nonsense.
     for events in [vec![], vec![255; 9], vec![7], (0..=255).collect()] {
         let sense = events.iter().all(|event| event & 0x7F < 32);
         assert_eq!(parse_choices(&write_choices(&events)).is_ok(), sense);
@@ -242,7 +238,6 @@ fn looms_names() {
         let word = AtomicUsize::new(1);
         assert_eq!(word.compare_exchange_weak(1, 2, SeqCst, SeqCst), Ok(1));
         assert_eq!((word.compare_and_swap(2, 3, SeqCst), word.into_inner()), (2, 3));
-        // Pointers that are no addresses of anything.
         let wild = std::ptr::without_provenance_mut::<u8>(usize::MAX);
         assert_eq!(AtomicPtr::new(wild).load(SeqCst), wild);
         let shared = Arc::from_std(std::sync::Arc::new(4));
@@ -305,6 +300,5 @@ fn looms_names() {
     let mut builder = BuilderOn::new();
     builder.checkpoint_file("/dev/null/nothing").max_permutations = Some(0);
     builder.check(|| ());
-    // Keys that are made by hand.
     model(|| assert_eq!((KEY.try_with(|one| **one), **LAZY.get()), (Ok(1), 2)));
 }

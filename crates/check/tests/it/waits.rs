@@ -1,5 +1,4 @@
-//! Waiting: all that a thread may do because it has stopped waiting is explored, even if other
-//! threads can move.
+//! All that a thread may do after it has stopped waiting is explored, even if others can move.
 
 #![forbid(unsafe_code)]
 
@@ -11,7 +10,6 @@ use poach_memory::{Memory, Ordering::Relaxed, Word};
 use proptest::prelude::*;
 use proptest::strategy::Strategy as Generator;
 
-/// An instruction of a thread of the random programs.
 #[derive(Clone, Copy, Debug)]
 enum Instruction {
     Store(usize, u64),
@@ -26,7 +24,6 @@ use Instruction::{Load, Look, LookPast, Store};
 
 const WORDS: usize = 2;
 const NAMES: [&str; 3] = ["P0", "P1", "P2"];
-/// The values that a thread keeps.
 const REGISTERS: usize = 8;
 
 type Words = [<Simulated as Memory>::Word; WORDS];
@@ -97,8 +94,7 @@ mod interpreter {
     struct State {
         memory: [u64; WORDS],
         at: Vec<usize>,
-        /// Looks taken by the instruction under way, and whether its first word has been looked
-        /// at.
+        /// Looks by the instruction under way, and whether its first word has been looked at.
         looks: Vec<(u32, Option<u64>)>,
         buffers: Vec<Vec<(usize, u64)>>,
         kept: Vec<Vec<u64>>,

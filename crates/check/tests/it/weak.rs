@@ -1,10 +1,9 @@
 //! The memory of C11 against litmus tests and against its axioms.
 //!
 //! The axioms are RC11's (Lahav et al., PLDI 2017) with C++20's order of what is sequentially
-//! consistent, where program order, reads-from and that order have no cycle together: what the
-//! machine is said to be. They are enumerated here without views and without an order of execution:
-//! every choice of reads-from and modification order, of which those are kept that the axioms
-//! allow.
+//! consistent, where program order, reads-from and that order have no cycle together. They are
+//! enumerated without views and without an order of execution: every choice of reads-from and
+//! modification order that the axioms allow.
 
 #![forbid(unsafe_code)]
 
@@ -23,11 +22,9 @@ const X: usize = 0;
 const Y: usize = 1;
 const Z: usize = 2;
 const WORDS: usize = 3;
-/// The most values that a thread reads.
 const REGISTERS: usize = 4;
 const NAMES: [&str; 4] = ["P0", "P1", "P2", "P3"];
 
-/// One instruction.
 #[derive(Clone, Copy, Debug)]
 enum Does {
     Store(usize, u64, Ordering),
@@ -78,8 +75,7 @@ fn run(program: &Program, config: &Config) -> (BTreeSet<Outcome>, poach_check::R
     (std::mem::take(&mut report.outcomes), report)
 }
 
-/// Whether an outcome in which threads read so, (thread, number, value), and words hold so in the
-/// end, occurs.
+/// Whether an outcome with these reads, (thread, number, value), and last values occurs.
 fn occurs(program: &Program, reads: &[(usize, usize, u64)], last: &[(usize, u64)]) -> bool {
     let (outcomes, report) = run(program, &Config::c11());
     assert_eq!(report.verdict, Verdict::Clean);
@@ -232,8 +228,7 @@ fn stores_of_two_threads_to_two_words_may_cross() {
 
 #[test]
 fn a_release_sequence_is_of_read_modify_writes() {
-    // What the second thread does is read at the end, and its own first value was the first
-    // thread's.
+    // What the second thread does is read at the end; its first value was the first thread's.
     let program = |by: Does| {
         let first = vec![Store(X, 1, Relaxed), Store(Y, 1, Release)];
         vec![first, vec![Load(Y, Relaxed), by], vec![Load(Y, Acquire), Load(X, Relaxed)]]

@@ -1,5 +1,4 @@
-//! The worked examples: each bug is found on the machines that have it, and the form without it is
-//! right.
+//! Each example's bug is found on the machines that have it, and the form without it is right.
 
 #![forbid(unsafe_code)]
 

@@ -3,11 +3,9 @@
 use super::super::text::{Mistake, Text, Word};
 use super::{Alu, Instruction, Line, Program, When};
 
-/// Where a memory operand lies.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in super::super) enum Address {
     Location(usize),
-    /// A register that holds the address.
     Register(usize),
 }
 
@@ -45,7 +43,6 @@ pub(super) fn register_name(name: &str, intel: bool) -> Option<(String, u32)> {
 /// Where a jump goes before all labels are known.
 type Pending<'a> = (usize, usize, Word<'a>);
 
-/// The instructions read so far.
 pub(super) struct Assembly<'a> {
     labels: Vec<Vec<(&'a str, usize)>>,
     jumps: Vec<Pending<'a>>,
@@ -56,7 +53,6 @@ impl<'a> Assembly<'a> {
         Assembly { labels: vec![Vec::new(); threads], jumps: Vec::new() }
     }
 
-    /// The jumps find their labels.
     pub(super) fn finish(self, program: &mut Program, text: &Text<'_>) -> Result<(), Mistake> {
         for (thread, line, name) in self.jumps {
             let label = self.labels[thread].iter().find(|(label, _)| *label == name.text);
@@ -71,7 +67,6 @@ impl<'a> Assembly<'a> {
         Ok(())
     }
 
-    /// Reads one cell.
     pub(super) fn line(
         &mut self,
         program: &mut Program,

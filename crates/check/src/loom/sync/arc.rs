@@ -24,7 +24,6 @@ pub struct Arc<T: ?Sized> {
     value: ManuallyDrop<StdArc<T>>,
 }
 
-/// The owners of a value.
 #[derive(Debug)]
 pub(in crate::loom) struct Count {
     owners: Raw,
@@ -96,7 +95,6 @@ impl<T: ?Sized> Arc<T> {
         Arc { count: ManuallyDrop::new(count), value: ManuallyDrop::new(value) }
     }
 
-    /// The two real owners, without this one's drop.
     fn into_parts(self) -> (StdArc<Count>, StdArc<T>) {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: what is taken out here is never used again, for `this` is not dropped.
@@ -195,7 +193,6 @@ impl<T: ?Sized> Arc<T> {
 }
 
 impl Count {
-    /// The last owner of a value goes.
     fn gone<T: ?Sized>(&self, value: &StdArc<T>) {
         let address = StdArc::as_ptr(value).addr();
         execution::try_with(|execution| execution.arcs.remove(&address));

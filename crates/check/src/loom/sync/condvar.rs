@@ -29,7 +29,6 @@ impl Condvar {
         Condvar { order: Raw::new(0), queue: StdMutex::default() }
     }
 
-    /// The next thread that waits or notifies is this one.
     #[track_caller]
     fn takes_its_turn(&self) {
         self.order.newest(Change::Add(1), Access::RELAXED);
@@ -39,7 +38,6 @@ impl Condvar {
         act(&mut self.queue.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Comes into the queue.
     #[track_caller]
     fn enters(&self) -> StdArc<Raw> {
         let word = StdArc::new(Raw::common(1));

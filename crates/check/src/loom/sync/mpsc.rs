@@ -21,7 +21,6 @@ struct Channel<T> {
     /// [`EMPTY`] less the number of messages; [`CLOSED`] less that number once no sender is left.
     room: Raw,
     senders: Raw,
-    /// 1 once the receiver is gone.
     closed: Raw,
     queue: StdMutex<VecDeque<T>>,
 }
@@ -155,7 +154,6 @@ impl<T> Receiver<T> {
     }
 }
 
-/// One message less, if there is one.
 fn take() -> Change {
     let take = |room: u64, _| if room == EMPTY || room == CLOSED { room } else { room + 1 };
     Change::Apply(Function(take), 0)

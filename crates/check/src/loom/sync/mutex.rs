@@ -16,7 +16,6 @@ use crate::raw::Raw;
 /// As [`std::sync::Mutex`]. It is poisoned by a panic that is caught; any other ends the execution.
 #[derive(Debug)]
 pub struct Mutex<T: ?Sized> {
-    /// 1 while somebody has it.
     taken: Raw,
     value: StdMutex<T>,
 }
@@ -54,8 +53,7 @@ impl<T: ?Sized> Mutex<T> {
     ///
     /// # Errors
     ///
-    /// [`TryLockError::WouldBlock`] if a thread has it; [`TryLockError::Poisoned`] if it is
-    /// poisoned.
+    /// [`TryLockError::WouldBlock`] if it is taken, [`TryLockError::Poisoned`] if it is poisoned.
     #[track_caller]
     pub fn try_lock(&self) -> TryLockResult<MutexGuard<'_, T>> {
         // Fails only while another thread holds the lock, and a failure acquires nothing.

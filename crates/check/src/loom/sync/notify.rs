@@ -10,7 +10,6 @@ use crate::raw::Raw;
 /// A word that [`notify`](Self::notify) clears and [`wait`](Self::wait) waits for.
 #[derive(Debug)]
 pub struct Notify {
-    /// 1 while nothing is notified.
     silent: Raw,
     waits: AtomicBool,
 }
@@ -22,8 +21,7 @@ impl Notify {
         Notify { silent: Raw::new(1), waits: AtomicBool::new(false) }
     }
 
-    /// Lets the next [`wait`](Self::wait) return, the one under way if there is one. Notifying
-    /// twice is notifying once.
+    /// Lets the next [`wait`](Self::wait) return, or the one under way. Twice is once.
     #[track_caller]
     pub fn notify(&self) {
         if engine::is_weak() {

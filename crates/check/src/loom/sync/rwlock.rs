@@ -15,8 +15,7 @@ use crate::raw::Raw;
 const WRITER_BIT: u8 = 32;
 const WRITER: u64 = 1 << WRITER_BIT;
 
-/// As [`std::sync::RwLock`]. It is poisoned by a writer's panic that is caught; any
-/// other ends the execution.
+/// As [`std::sync::RwLock`]. A writer's panic that is caught poisons it; others end the execution.
 #[derive(Debug)]
 pub struct RwLock<T: ?Sized> {
     state: Raw,

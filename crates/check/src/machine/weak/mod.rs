@@ -1,5 +1,4 @@
-//! The machine under the memory model of C11 and Rust: messages and views in place of store
-//! buffers.
+//! The machine under C11's and Rust's memory model: messages and views in place of store buffers.
 //!
 //! # The model
 //!
@@ -11,8 +10,7 @@
 //!   this model is an operational form of its model RC11.
 //!
 //! Each word has its *modification order*: the list of its *messages*, one for each store. A *view*
-//! names a place in each word's list. A thread's view says what it can no longer miss: it reads no
-//! message before that place.
+//! names a place in each word's list. A thread reads no message before the place in its view.
 //!
 //! | step | what happens |
 //! |---|---|
@@ -25,10 +23,9 @@
 //!
 //! # Why this one
 //!
-//! - It runs: a state is a few lists, a step is a choice among what is there. So the sleep sets,
-//!   the pruning of states and the replays of [`search`](crate::search) hold for it as for
-//!   TSO\[S\]. An axiomatic checker (`GenMC`) builds graphs of executions instead, and would be a
-//!   second engine.
+//! - A state is a few lists, a step is a choice among what is there. So the sleep sets, the pruning
+//!   of states and the replays of [`search`](crate::search) hold for it as for TSO\[S\]. An
+//!   axiomatic checker (`GenMC`) would be a second engine.
 //! - Stores are not put at the end of the modification order only, as loom's are: 2+2W needs that.
 //! - No promises: a load reads what has been stored. So load buffering (LB), which Arm allows for
 //!   relaxed accesses, is left out, as RC11 and loom leave it out.
@@ -43,9 +40,8 @@
 //! and RC11 ask that of S with a part of happens-before, and of program order with reads-from
 //! alone. So this model leaves out the executions in which a `SeqCst` access comes before another
 //! by way of an access that is only release or acquire, and after it in S. Power has such
-//! executions, x86 and 64-bit Arm have none (`tests/it/weak.rs`, the test Z6.U).
-//! `tests/it/weak.rs` compares the outcomes with an enumeration of candidate executions under these
-//! axioms.
+//! executions, x86 and 64-bit Arm have none (`tests/it/weak.rs`, the test Z6.U). That file compares
+//! the outcomes with an enumeration of candidate executions under these axioms.
 //!
 //! Why a place for each word is enough: the steps of an execution are taken in S. A fence or a
 //! `SeqCst` access `B` that was taken has left at least the place that it knows, or stands at, of
@@ -73,12 +69,10 @@ use super::{Access, Change, Clock, Footprint, Kind, Loc, Look, MAX_THREADS, Mach
 
 mod state;
 
-/// The most rounds in a row in which a waiting thread, whose rounds write, reads the same old
-/// messages.
+/// The most rounds in a row in which a waiting thread that writes reads the same old messages.
 const MOST_OLD: u32 = 4;
 
-/// A place in the modification order of each word, by the word's number; places that are not there
-/// are 0.
+/// A place in the modification order of each word, by its number; places that are not there are 0.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Places(Vec<u16>);
 
@@ -138,7 +132,6 @@ impl View {
     }
 }
 
-/// A store.
 #[derive(Debug)]
 struct Message {
     value: u64,
@@ -159,7 +152,6 @@ struct Word {
     counted: bool,
 }
 
-/// What a thread knows, beside its clock.
 #[derive(Debug, Default)]
 struct Knowledge {
     places: Places,
@@ -167,17 +159,14 @@ struct Knowledge {
     read: View,
     /// What relaxed stores publish: all that the last fence knew.
     fenced: View,
-    /// The fingerprint of the round before the last pause, if the thread went on there because
-    /// there was something new.
+    /// The fingerprint of the round before the last pause, if something new ended that pause.
     round: u64,
     /// The fingerprint of what that round read, and how many in a row have read the same.
     same: (u64, u32),
 }
 
-/// The memory of one execution.
 #[derive(Debug)]
 pub(crate) struct Weak {
-    /// The number of each word, by its place.
     numbers: Vec<u16>,
     words: Vec<Word>,
     threads: Vec<Knowledge>,
@@ -218,13 +207,11 @@ impl Weak {
         self.words.push(Word { loc, messages: vec![first], made, counted: false });
     }
 
-    /// Thread `index` takes in what thread `other` knows.
     pub(super) fn learn(&mut self, index: usize, other: usize) {
         let known = self.threads[other].places.clone();
         self.threads[index].places.join(&known);
     }
 
-    /// A word may be used without having heard of its making.
     pub(super) fn is_common(&mut self, loc: Loc) {
         let word = self.word(loc);
         self.words[word].made = None;
@@ -246,8 +233,7 @@ impl Weak {
         self.threads[index].places.at(self.word(loc)) + shifted
     }
 
-    /// The first place at which a sequentially consistent access of a word may stand; any, if it is
-    /// none.
+    /// The first place at which a sequentially consistent access may stand; any, if it is none.
     fn first_in_order(&self, in_order: bool, loc: Loc) -> usize {
         if in_order { self.fences.at(self.word(loc)) } else { 0 }
     }
@@ -267,7 +253,6 @@ impl Weak {
         messages.iter().enumerate().rev().filter_map(free)
     }
 
-    /// Puts a message in its place.
     fn insert(&mut self, word: usize, place: usize, message: Message) {
         if place < self.words[word].messages.len() {
             let messages = self.words.iter_mut().flat_map(|word| &mut word.messages);
@@ -285,7 +270,6 @@ impl Weak {
 }
 
 impl Machine {
-    /// The place of the message that a thread's pending step reads.
     fn read_place(&self, weak: &Weak, index: usize, loc: Loc) -> usize {
         weak.read_place(index, loc, self.threads[index].shifted)
     }
@@ -328,8 +312,7 @@ impl Machine {
         }
     }
 
-    /// Whether the pending read-modify-write, with the message that is chosen, is no more than a
-    /// load.
+    /// Whether the pending read-modify-write of the chosen message is no more than a load.
     pub(super) fn changes_nothing(&self, index: usize) -> bool {
         let Some(weak) = &self.weak else { return false };
         match self.threads[index].pending {
@@ -342,8 +325,7 @@ impl Machine {
         }
     }
 
-    /// Whether the pending step, with the message that is chosen, is a sequentially consistent
-    /// access.
+    /// Whether the pending step, with the chosen message, is a sequentially consistent access.
     pub(super) fn is_in_order(&self, index: usize) -> bool {
         let [in_order, fails_in_order] = self.threads[index].access.in_order;
         match self.threads[index].pending {
@@ -432,7 +414,6 @@ impl Machine {
         }
     }
 
-    /// Performs a thread's pending step, if it differs from TSO's, and returns what it read.
     pub(super) fn perform_weakly(&mut self, index: usize, op: Op) -> Option<u64> {
         let in_order = self.is_in_order(index);
         let result = match op {
@@ -531,7 +512,6 @@ impl Machine {
         message.value
     }
 
-    /// A read-modify-write of the message at this place.
     fn change(&mut self, index: usize, loc: Loc, place: usize, change: Change) -> u64 {
         let weak = self.weakly();
         let word = weak.word(loc);
@@ -623,7 +603,6 @@ impl Machine {
         }
     }
 
-    /// A fence that acquires, releases, or both.
     fn half_fence(&mut self, index: usize) {
         let Machine { weak: Some(weak), threads, .. } = self else { return };
         let (knowledge, thread) = (&mut weak.threads[index], &mut threads[index]);
@@ -639,7 +618,6 @@ impl Machine {
         }
     }
 
-    /// A sequentially consistent fence.
     fn fence(&mut self, index: usize) {
         let Machine { weak: Some(weak), threads, .. } = self else { return };
         let (knowledge, clock) = (&mut weak.threads[index], &mut threads[index].clock);
@@ -668,8 +646,7 @@ impl Machine {
         })
     }
 
-    /// The fingerprint of what a thread has looked at since its last pause, and of what it knows;
-    /// not 0.
+    /// The fingerprint of a thread's looks since its last pause, and of what it knows; not 0.
     fn round(&self, weak: &Weak, index: usize) -> u64 {
         let knowledge = &weak.threads[index];
         let looks = self.threads[index].reads.iter();
@@ -679,7 +656,6 @@ impl Machine {
         known.chain(clocks).fold(seen, |hash, place| mix(hash, u64::from(*place))) | 1
     }
 
-    /// A thread comes to a pause.
     pub(super) fn arrives_weakly(&mut self, index: usize) {
         if let Some(mut weak) = self.weak.take() {
             weak.fruitless = weak.threads[index].round == self.round(&weak, index);

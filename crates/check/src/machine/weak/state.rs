@@ -36,8 +36,7 @@ impl Machine {
                 if after == 0 {
                     return sum;
                 }
-                // A sum, since words that threads make have their numbers in the order of the
-                // execution.
+                // A sum: words that threads make have their numbers in the order of the execution.
                 sum.wrapping_add(mix(u64::from(weak.words[number].loc), after as u64))
             })
         };

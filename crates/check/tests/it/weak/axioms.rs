@@ -119,7 +119,6 @@ fn orders(events: &[usize]) -> Vec<Vec<usize>> {
     (0..events.len()).flat_map(with_first).collect()
 }
 
-/// One of each.
 fn combinations<T: Clone>(choices: &[Vec<T>]) -> Vec<Vec<T>> {
     choices.iter().fold(vec![Vec::new()], |all, choices| {
         let longer = |begun: &Vec<T>| {
