@@ -1,193 +1,177 @@
 //! What the owner's and the thieves' handles of a queue have in common, whatever the queue.
+//!
+//! A queue's file has `try_push` and `pop` of its owner and `steal` of its thieves. The rest of the
+//! handles follows from these, from what both say of the number of tasks, and from the `shared`
+//! part that they point to.
 
-/// `Clone` for a thief's handle, and `Debug` for both, of a queue whose `shared` part knows its
-/// length.
+/// Both handles of a queue, which are no more than its `shared` part. A constructor makes the
+/// owner's of that part and of `not_sync: PhantomData`.
 ///
-/// Each handle comes after its generic parameters; what the thief's has beside `shared` comes last.
+/// Generic parameters come three times: as the types declare them, as other items do, and their
+/// names.
 macro_rules! handles {
     (
-        [$($owners:tt)*] $owner:ident<$($parameter:ident),*>;
-        [$($thieves:tt)*] $thief:ty
-        $(; $field:ident: $value:expr)?
+        $(#[$about:meta])*
+        $owner:ident [$($declared:tt)*] [$($parameters:tt)*] <$($name:ident),*> of $shared:ty
     ) => {
-        impl<$($owners)*> ::core::fmt::Debug for $owner<$($parameter),*> {
+        $(#[$about])*
+        pub struct $owner<$($declared)*> {
+            shared: ::std::sync::Arc<$shared>,
+            /// The owner's end: one thread at a time.
+            not_sync: ::core::marker::PhantomData<(::core::cell::Cell<()>, fn() -> T)>,
+        }
+
+        #[doc = concat!("A thief's handle to a queue of type [`", stringify!($owner), "`]. It may outlive the owner.")]
+        pub struct Thief<$($declared)*> {
+            shared: ::std::sync::Arc<$shared>,
+            tasks: ::core::marker::PhantomData<fn() -> T>,
+        }
+
+        impl<$($parameters)*> $owner<$($name),*> {
+            /// A handle for thieves; any number of them.
+            pub fn thief(&self) -> Thief<$($name),*> {
+                let shared = ::std::sync::Arc::clone(&self.shared);
+                Thief { shared, tasks: ::core::marker::PhantomData }
+            }
+        }
+
+        impl<$($parameters)*> Clone for Thief<$($name),*> {
+            fn clone(&self) -> Self {
+                let shared = ::std::sync::Arc::clone(&self.shared);
+                Thief { shared, tasks: ::core::marker::PhantomData }
+            }
+        }
+    };
+}
+
+/// The number of tasks, for a queue whose `shared` part knows it, and `Debug` for both handles.
+macro_rules! lengths {
+    ([$($parameters:tt)*] $owner:ident<$($name:ident),*>) => {
+        impl<$($parameters)*> $owner<$($name),*> {
+            /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+            pub fn len(&self) -> usize {
+                self.shared.len()
+            }
+        }
+
+        impl<$($parameters)*> Thief<$($name),*> {
+            /// The number of tasks that this thief sees: [`Thief::len`](crate::Thief::len).
+            pub fn len(&self) -> usize {
+                self.shared.len()
+            }
+        }
+
+        crate::handles::shown!([$($parameters)*] $owner<$($name),*>, Thief<$($name),*>; len);
+    };
+}
+
+/// `Debug` for both handles of a queue, with or without the number of tasks.
+macro_rules! shown {
+    ([$($parameters:tt)*] $owner:ident<$($name:ident),*>, $thief:ty; $($len:ident)?) => {
+        impl<$($parameters)*> ::core::fmt::Debug for $owner<$($name),*> {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
                 f.debug_struct(stringify!($owner))
-                    .field("len", &self.shared.len())
+                    $(.field(stringify!($len), &self.$len()))?
                     .finish_non_exhaustive()
             }
         }
 
-        impl<$($thieves)*> Clone for $thief {
-            fn clone(&self) -> Self {
-                Self { shared: ::std::sync::Arc::clone(&self.shared) $(, $field: $value)? }
-            }
-        }
-
-        impl<$($thieves)*> ::core::fmt::Debug for $thief {
+        impl<$($parameters)*> ::core::fmt::Debug for $thief {
             fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.debug_struct("Thief").field("len", &self.shared.len()).finish_non_exhaustive()
+                f.debug_struct("Thief")
+                    $(.field(stringify!($len), &self.$len()))?
+                    .finish_non_exhaustive()
             }
         }
     };
 }
 
-/// The constructors of an owner's handle whose queue is made by `starting_at`, and what it says of
-/// itself: Chase-Lev's, THE's and THEP's.
-macro_rules! owner {
-    ($owner:ident, $name:literal) => {
-        impl<T: Send> $owner<T> {
-            /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
-            pub fn new() -> Self {
-                Self::with_policy(::poach_memory::Full)
-            }
-        }
-
-        impl<T: Send, P: StoreLoad<Machine>> $owner<T, P> {
-            /// An empty queue with a fence policy, and room for 64 tasks before it grows.
-            pub fn with_policy(policy: P) -> Self {
-                match Self::with_capacity(policy, crate::ring::DEFAULT_CAPACITY) {
-                    Ok(queue) => queue,
-                    Err(_) => crate::traits::out_of_memory::<T>(),
+/// [`Owner`](crate::Owner), and what follows in the owner's own name, so that nobody has to import
+/// a trait who names one queue. The queue's own are `try_push`, `pop`, `thief` and `len`.
+///
+/// Generic parameters come twice: for the owner's methods, and for the trait, which may ask more.
+/// Methods of the trait that the queue has beside come last.
+macro_rules! owner_methods {
+    ([$($own:tt)*] [$($asked:tt)*] $owner:ty, $thief:ty $(; $($more:tt)*)?) => {
+        impl<$($own)*> $owner {
+            /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does:
+            /// [`Owner::push`](crate::Owner::push).
+            #[inline(always)]
+            pub fn push(&self, task: T) {
+                if self.try_push(task).is_err() {
+                    crate::traits::out_of_memory::<T>();
                 }
             }
 
-            /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
-            ///
-            /// # Errors
-            ///
-            /// [`CapacityError`] if `capacity` is 0, no power of two, above 2^30, or cannot be had.
-            pub fn with_capacity(policy: P, capacity: usize) -> Result<Self, CapacityError> {
-                Self::starting_at(policy, capacity, 0)
+            /// Whether there is no task; see [`len`](Self::len).
+            #[inline]
+            pub fn is_empty(&self) -> bool {
+                self.len() == 0
             }
         }
 
-        impl<T: Send, P: StoreLoad<M>, M: Memory> $owner<T, P, M> {
-            #[doc = concat!("As [`with_capacity`](", $name, "::with_capacity), in any memory, with the first task at `index`:")]
-            /// for models, and for tests of indices that wrap around.
-            ///
-            /// # Errors
-            ///
-            #[doc = concat!("As [`with_capacity`](", $name, "::with_capacity).")]
-            #[doc(hidden)]
-            pub fn starting_at(policy: P, capacity: usize, index: u64) -> Result<Self, CapacityError> {
-                let (rings, buffer) = crate::ring::Rings::new(capacity, index)?;
-                let owner = OwnerLine::new(index, buffer, policy);
-                let shared = ::std::sync::Arc::new(Shared::new(owner, index, rings));
-                Ok($owner { shared, not_sync: ::core::marker::PhantomData })
-            }
+        impl<$($asked)*> crate::traits::Owner<T> for $owner {
+            type Thief = $thief;
 
-            /// Slots in the ring now: see [`Fifo::capacity`](crate::Fifo::capacity).
-            pub fn capacity(&self) -> usize {
-                self.buffer().capacity()
-            }
-
-            /// The policy that this queue was made with.
-            pub fn policy(&self) -> &P {
-                &self.shared.owner.policy
+            #[inline(always)]
+            fn try_push(&self, task: T) -> Result<(), crate::traits::OutOfMemory<T>> {
+                <$owner>::try_push(self, task)
             }
 
             #[inline(always)]
-            fn buffer(&self) -> &Buffer<T, M> {
-                // SAFETY: this is the owner's handle, and the returned reference borrows it.
-                unsafe { self.shared.owner.buffer() }
+            fn pop(&self) -> Option<T> {
+                <$owner>::pop(self)
             }
 
-            #[cold]
-            #[inline(never)]
-            fn reserve(&self, tail: u64) -> Result<(), $crate::ring::NoMemory> {
-                let (shared, buffer) = (&*self.shared, self.buffer());
-                buffer.reserve(&shared.thieves.rings, tail, || shared.len())?;
-                shared.release_left(buffer);
-                Ok(())
+            fn thief(&self) -> $thief {
+                <$owner>::thief(self)
             }
-        }
 
-        impl<T: Send, P: StoreLoad<Machine> + Default> Default for $owner<T, P> {
-            fn default() -> Self {
-                Self::with_policy(P::default())
+            fn len(&self) -> usize {
+                <$owner>::len(self)
             }
-        }
 
-        impl<T, P: StoreLoad<M>, M: Memory> Drop for $owner<T, P, M> {
-            fn drop(&mut self) {
-                self.shared.owner.close();
-            }
+            $($($more)*)?
         }
     };
 }
 
-/// The methods of [`Owner`](crate::Owner) and [`Thief`](crate::Thief) on a queue's own types, so
-/// that nobody has to import a trait who names one queue.
+/// [`Thief`](crate::Thief), and what follows in the thief's own name. The queue's own are `steal`
+/// and `len`.
 ///
-/// Each handle comes after its generic parameters.
-macro_rules! methods {
-    ($task:ty; [$($owners:tt)*] $owner:ty; [$($thieves:tt)*] $thief:ty) => {
-        impl<$($owners)*> $owner {
-            /// Adds a task: [`Owner::push`](crate::Owner::push).
-            #[inline(always)]
-            pub fn push(&self, task: $task) {
-                crate::traits::Owner::push(self, task);
-            }
-
-            /// Adds a task: [`Owner::try_push`](crate::Owner::try_push).
-            ///
-            /// # Errors
-            ///
-            /// [`OutOfMemory`](crate::OutOfMemory), with the task, if the queue had to grow and could not.
-            #[inline(always)]
-            pub fn try_push(&self, task: $task) -> Result<(), crate::traits::OutOfMemory<$task>> {
-                crate::traits::Owner::try_push(self, task)
-            }
-
-            /// Takes a task: [`Owner::pop`](crate::Owner::pop).
-            #[inline(always)]
-            pub fn pop(&self) -> Option<$task> {
-                crate::traits::Owner::pop(self)
-            }
-
-            /// A handle for thieves: [`Owner::thief`](crate::Owner::thief).
-            pub fn thief(&self) -> $thief {
-                crate::traits::Owner::thief(self)
-            }
-
-            /// The number of tasks: [`Owner::len`](crate::Owner::len).
-            pub fn len(&self) -> usize {
-                crate::traits::Owner::len(self)
-            }
-
-            /// Whether there is no task: [`Owner::is_empty`](crate::Owner::is_empty).
-            pub fn is_empty(&self) -> bool {
-                crate::traits::Owner::is_empty(self)
-            }
-        }
-
-        impl<$($thieves)*> $thief {
-            /// Takes a task: [`Thief::steal`](crate::Thief::steal).
-            #[inline(always)]
-            pub fn steal(&self) -> crate::traits::Steal<$task> {
-                crate::traits::Thief::steal(self)
-            }
-
+/// Methods of the trait that the queue has beside come last.
+macro_rules! thief_methods {
+    ([$($parameters:tt)*] $thief:ty $(; $($more:tt)*)?) => {
+        impl<$($parameters)*> $thief {
             /// Takes half of the tasks: [`Thief::steal_half`](crate::Thief::steal_half).
             #[inline(always)]
-            pub fn steal_half<O: crate::traits::Owner<$task>>(&self, into: &O) -> crate::traits::Steal<$task> {
+            pub fn steal_half<O: crate::traits::Owner<T>>(&self, into: &O) -> crate::traits::Steal<T> {
                 crate::traits::Thief::steal_half(self, into)
-            }
-
-            /// The number of tasks that this thief sees: [`Thief::len`](crate::Thief::len).
-            pub fn len(&self) -> usize {
-                crate::traits::Thief::len(self)
             }
 
             /// Whether this thief sees no task: [`Thief::is_empty`](crate::Thief::is_empty).
             pub fn is_empty(&self) -> bool {
-                crate::traits::Thief::is_empty(self)
+                self.len() == 0
             }
+        }
+
+        impl<$($parameters)*> crate::traits::Thief<T> for $thief {
+            #[inline(always)]
+            fn steal(&self) -> crate::traits::Steal<T> {
+                <$thief>::steal(self)
+            }
+
+            fn len(&self) -> usize {
+                <$thief>::len(self)
+            }
+
+            $($($more)*)?
         }
     };
 }
 
 pub(crate) use handles;
-pub(crate) use methods;
-pub(crate) use owner;
+pub(crate) use lengths;
+pub(crate) use owner_methods;
+pub(crate) use shown;
+pub(crate) use thief_methods;

@@ -3,15 +3,14 @@
 //! Owner and thieves take the lock for each operation. There is no fence policy and nothing to
 //! argue: the lock's acquire and release order everything.
 
-use core::fmt;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
 use poach_memory::{CachePadded, Cell, Machine, Memory};
 
-use crate::handles::methods;
+use crate::handles::{owner_methods, shown, thief_methods};
 use crate::lock::Lock;
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Steal};
 
 struct Shared<T, M: Memory> {
     lock: CachePadded<Lock<M>>,
@@ -63,11 +62,14 @@ impl<T: Send, M: Memory> Default for Mutex<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
-    type Thief = Thief<T, M>;
-
+impl<T: Send, M: Memory> Mutex<T, M> {
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         self.shared.locked(|tasks| {
             if tasks.try_reserve(1).is_err() {
                 return Err(OutOfMemory(task));
@@ -77,29 +79,34 @@ impl<T: Send, M: Memory> Owner<T> for Mutex<T, M> {
         })
     }
 
+    /// Takes the youngest task.
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         self.shared.locked(VecDeque::pop_back)
     }
 
-    fn thief(&self) -> Thief<T, M> {
+    /// A handle for thieves; any number of them.
+    pub fn thief(&self) -> Thief<T, M> {
         Thief { shared: Arc::clone(&self.shared) }
     }
 
-    fn len(&self) -> usize {
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
         self.shared.locked(|tasks| tasks.len())
     }
 }
 
 impl<T: Send, M: Memory> ExactlyOnce<T> for Mutex<T, M> {}
 
-impl<T: Send, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
+impl<T: Send, M: Memory> Thief<T, M> {
+    /// Takes the oldest task.
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         self.shared.locked(VecDeque::pop_front).map_or(Steal::Empty, Steal::Success)
     }
 
-    fn len(&self) -> usize {
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
         self.shared.locked(|tasks| tasks.len())
     }
 }
@@ -110,16 +117,6 @@ impl<T, M: Memory> Clone for Thief<T, M> {
     }
 }
 
-impl<T, M: Memory> fmt::Debug for Mutex<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Mutex").finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory> fmt::Debug for Thief<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Thief").finish_non_exhaustive()
-    }
-}
-
-methods!(T; [T: Send, M: Memory] Mutex<T, M>; [T: Send, M: Memory] Thief<T, M>);
+shown!([T, M: Memory] Mutex<T, M>, Thief<T, M>;);
+owner_methods!([T: Send, M: Memory] [T: Send, M: Memory] Mutex<T, M>, Thief<T, M>);
+thief_methods!([T: Send, M: Memory] Thief<T, M>);

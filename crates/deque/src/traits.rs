@@ -93,6 +93,11 @@ pub(crate) fn out_of_memory<T>() -> ! {
     std::alloc::handle_alloc_error(Layout::new::<T>())
 }
 
+/// A queue of tasks of type `T`, without memory for which the program ends.
+pub(crate) fn made<T, Q, E>(queue: Result<Q, E>) -> Q {
+    queue.unwrap_or_else(|_| out_of_memory::<T>())
+}
+
 /// The owner's end of a queue. One thread at a time has it.
 ///
 /// Dropping the owner leaves its tasks to the thieves; tasks left over when the last handle goes

@@ -202,10 +202,8 @@ pub(crate) trait OwnersEnd<T, M: Memory> {
 /// their own name. The queue's own are `pop` and `len`, and of a thief `steal`, `claim`,
 /// and what its `shared` part says of the number of tasks.
 macro_rules! owners_end {
-    (
-        $owner:ident, [$($parameters:tt)*] $self:ty, $thief:ty
-    ) => {
-        impl<T, $($parameters)*> $self {
+    ([$($parameters:tt)*] $owner:ident<T, $($name:ident),*>) => {
+        impl<T, $($parameters)*> $owner<T, $($name),*> {
             /// Adds a task.
             ///
             /// # Errors
@@ -216,25 +214,6 @@ macro_rules! owners_end {
                 self.push_growing(task)
             }
 
-            /// Adds a task. Ends the program if the queue has to grow and cannot, as `Vec` does.
-            #[inline(always)]
-            pub fn push(&self, task: T) {
-                if self.try_push(task).is_err() {
-                    out_of_memory::<T>();
-                }
-            }
-
-            /// A handle for thieves.
-            pub fn thief(&self) -> $thief {
-                Thief { shared: Arc::clone(&self.shared) }
-            }
-
-            /// Whether there is no task; see [`len`](Self::len).
-            #[inline]
-            pub fn is_empty(&self) -> bool {
-                self.len() == 0
-            }
-
             /// Slots in the ring now. It doubles when all are in use, and shrinks to what tasks
             /// have needed if a sleeping thief had kept some of these.
             pub fn capacity(&self) -> usize {
@@ -242,31 +221,9 @@ macro_rules! owners_end {
             }
         }
 
-        impl<T: Send, $($parameters)*> Owner<T> for $self {
-            type Thief = $thief;
+        impl<T: Send, $($parameters)*> ExactlyOnce<T> for $owner<T, $($name),*> {}
 
-            #[inline(always)]
-            fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-                $owner::try_push(self, task)
-            }
-
-            #[inline(always)]
-            fn pop(&self) -> Option<T> {
-                $owner::pop(self)
-            }
-
-            fn thief(&self) -> $thief {
-                $owner::thief(self)
-            }
-
-            fn len(&self) -> usize {
-                $owner::len(self)
-            }
-        }
-
-        impl<T: Send, $($parameters)*> ExactlyOnce<T> for $self {}
-
-        impl<T, $($parameters)*> $thief {
+        impl<T, $($parameters)*> Thief<T, $($name),*> {
             /// Takes the older half of the tasks that can be had by one compare-and-swap.
             #[inline]
             pub fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
@@ -297,12 +254,17 @@ macro_rules! owners_end {
             }
 
             /// Whether `owner` owns this queue.
-            pub(crate) fn belongs_to(&self, owner: &$self) -> bool {
+            pub(crate) fn belongs_to(&self, owner: &$owner<T, $($name),*>) -> bool {
                 Arc::ptr_eq(&self.shared, &owner.shared)
             }
         }
 
-        impl<T: Send, $($parameters)*> crate::traits::Thief<T> for $thief {
+        crate::handles::shown!([T, $($parameters)*] $owner<T, $($name),*>, Thief<T, $($name),*>; len);
+        crate::handles::owner_methods!(
+            [T, $($parameters)*] [T: Send, $($parameters)*] $owner<T, $($name),*>, Thief<T, $($name),*>
+        );
+
+        impl<T: Send, $($parameters)*> crate::traits::Thief<T> for Thief<T, $($name),*> {
             #[inline]
             fn steal(&self) -> Steal<T> {
                 Thief::steal(self)

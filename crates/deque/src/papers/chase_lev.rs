@@ -2,8 +2,8 @@
 //! each.
 //!
 //! Source: Chase and Lev, *Dynamic Circular Work-Stealing Deque* (SPAA 2005), as Morrison and Afek
-//! give it in *Fence-Free Work Stealing on Bounded TSO Processors*, Figures 2a and 2c (lines 1-15
-//! and 29-54), and with delta Figure 4 (FF-CL, lines 64-76). The orderings follow Lê, Pop, Cohen
+//! give it in *Fence-Free Work Stealing on Bounded TSO Processors*, Figures 2a and 2c (lines
+//! 29-54), and with delta Figure 4 (FF-CL, lines 70-82). The orderings follow Lê, Pop, Cohen
 //! and Zappa Nardelli, *Correct and Efficient Work-Stealing for Weak Memory Models* (2013). `push`,
 //! `pop`, `head`, `tail` are `put`, `take`, `H`, `T` there.
 //!
@@ -35,98 +35,95 @@
 //!
 //! *The end of the owner.* An owner that is dropped closes its line after its last store of `tail`.
 //! A thief that sees it (acquire) sees them all, so delta is 0.
+//!
+//! # The lines of the figures
+//!
+//! | lines | what | here |
+//! |---|---|---|
+//! | Figure 2a | `put` | `try_push` of `owner_line` |
+//! | Figure 2a, Figure 2c 29-30 | `take` of a task above `head` | `pop` |
+//! | 31-34 | `take` from an empty queue | `pop_last`, which stores what line 36 does: `head` is there |
+//! | 35-40 | `take` of the last task | `pop_last`; line 36 after line 37 |
+//! | 46-49, Figure 4 72-75 | `steal` looks for a task | `steal`, before the policy's fence and after it |
+//! | Figure 4 76-77 | `steal` in doubt | `resolve`, which asks the policy first |
+//! | 50-53, Figure 4 78-81 | `steal` takes it | `steal`: the exchange comes first, then the task is read |
+//! | 45, 52, Figure 4 71, 80 | `steal` begins again | left to the caller: [`Steal::Retry`] |
 
-use std::sync::Arc;
+use poach_memory::{Machine, Memory, Ordering, StoreLoad, Word};
 
-use core::cell::Cell;
-use core::marker::PhantomData;
-use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
-
-use crate::handles::{handles, methods, owner};
-use crate::owner_line::OwnerLine;
+use crate::owner_line::{Shared, Thieves, fenced};
 use crate::ring::{Buffer, CapacityError, Rings};
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::Steal;
 
-struct Shared<T, M: Memory, P> {
-    /// What the owner writes. The policy stands here since only who reads `tail` consults it.
-    owner: CachePadded<OwnerLine<T, M, P>>,
-    thieves: CachePadded<ThievesLine<T, M>>,
-}
-
-/// What thieves write.
-struct ThievesLine<T, M: Memory> {
+struct Words<M: Memory> {
     head: M::Word,
-    rings: Rings<T, M>,
 }
 
-impl<T, M: Memory, P> Shared<T, M, P> {
-    fn new(owner: OwnerLine<T, M, P>, index: u64, rings: Rings<T, M>) -> Self {
-        Shared {
-            owner: CachePadded::new(owner),
-            thieves: CachePadded::new(ThievesLine { head: M::Word::new(index), rings }),
-        }
+impl<M: Memory> Thieves for Words<M> {
+    fn new(index: u64) -> Self {
+        Words { head: M::Word::new(index) }
     }
 
-    /// The owner has left a ring.
-    #[inline]
-    fn release_left(&self, buffer: &Buffer<T, M>) {
-        let ThievesLine { head, rings } = &*self.thieves;
-        // Release: pairs with the claims, whose exchange acquires; see "At once" in `ring`.
-        buffer.release_left(rings, || head.fetch_add(0, Ordering::AcqRel) as u32);
-    }
-
-    fn len(&self) -> usize {
+    #[inline(always)]
+    fn gone(&self) -> u64 {
         // Relaxed: lengths are estimates.
-        let head = self.thieves.head.load(Ordering::Relaxed);
-        let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(tail.wrapping_sub(head) as i64).unwrap_or(0)
+        self.head.load(Ordering::Relaxed)
+    }
+
+    #[inline]
+    fn release_left<T, N: Memory>(&self, buffer: &Buffer<T, N>, rings: &Rings<T, N>) {
+        // Release: pairs with the claims, whose exchange acquires; see "At once" in `ring`.
+        buffer.release_left(rings, || self.head.fetch_add(0, Ordering::AcqRel) as u32);
     }
 }
 
-impl<T, M: Memory, P> Drop for Shared<T, M, P> {
-    fn drop(&mut self) {
-        // Relaxed, both: the last handle's going synchronised with all others'.
-        let head = self.thieves.head.load(Ordering::Relaxed);
-        let tail = self.owner.tail.load(Ordering::Relaxed);
-        // SAFETY: no handle is left, so nobody is between claim and mark and all of `head..tail`
-        // are tasks; between its methods the owner leaves `tail` at or above `head`.
-        unsafe { self.thieves.rings.drop_tasks(head, tail) };
-    }
-}
-
-/// The owner of a Chase-Lev deque with fence policy `P`.
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | wait-free | the policy's; one compare-and-swap for the last task |
-/// | [`steal`](Thief::steal) | lock-free: `Retry` means that another thread got a task | the policy's and one compare-and-swap |
-///
-/// ```
-/// use poach_deque::{ChaseLev, Steal};
-///
-/// let owner = ChaseLev::<String>::new();
-/// owner.push("old".into());
-/// owner.push("new".into());
-/// let thief = owner.thief();
-/// std::thread::scope(|scope| {
-///     scope.spawn(|| assert_eq!(thief.steal(), Steal::Success("old".into())));
-/// });
-/// assert_eq!(owner.pop(), Some("new".into()));
-/// assert_eq!(owner.pop(), None);
-/// ```
-pub struct ChaseLev<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
-    not_sync: PhantomData<Cell<()>>,
-}
-
-/// A thief's handle to a [`ChaseLev`] deque. It may outlive the owner.
-pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
+fenced! {
+    /// The owner of a Chase-Lev deque with fence policy `P`.
+    ///
+    /// | operation | progress | cost |
+    /// |---|---|---|
+    /// | [`push`](crate::Owner::push) | lock-free, amortised constant | no fence |
+    /// | [`pop`](crate::Owner::pop) | wait-free | the policy's; one compare-and-swap for the last task |
+    /// | [`steal`](Thief::steal) | lock-free: `Retry` means that another thread got a task | the policy's and one compare-and-swap |
+    ///
+    /// ```
+    /// use poach_deque::{ChaseLev, Steal};
+    ///
+    /// let owner = ChaseLev::<String>::new();
+    /// owner.push("old".into());
+    /// owner.push("new".into());
+    /// let thief = owner.thief();
+    /// std::thread::scope(|scope| {
+    ///     scope.spawn(|| assert_eq!(thief.steal(), Steal::Success("old".into())));
+    /// });
+    /// assert_eq!(owner.pop(), Some("new".into()));
+    /// assert_eq!(owner.pop(), None);
+    /// ```
+    ChaseLev
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
-    /// The last task, for which the owner and the thieves compete (Figure 2c, lines 30-40).
+    /// Takes the youngest task (`take`).
+    #[inline(always)]
+    pub fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
+        // Release: see "What hands a task over".
+        shared.owner.tail.store(index, Ordering::Release);
+        shared.owner.policy.owner();
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
+        // but what the owner wrote itself.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        if index.wrapping_sub(head) as i64 <= 0 {
+            return self.pop_last(index, head);
+        }
+        // SAFETY: `head < index < tail`: no thief will take `index` (module comment), so it is the
+        // owner's.
+        Some(unsafe { self.buffer().read(index) })
+    }
+
+    /// The last task, for which the owner and the thieves compete (lines 31-40).
     #[inline(never)]
     fn pop_last(&self, index: u64, head: u64) -> Option<T> {
         let shared = &*self.shared;
@@ -154,49 +151,10 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> ChaseLev<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for ChaseLev<T, P, M> {
-    type Thief = Thief<T, P, M>;
-
-    #[inline(always)]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let shared = &*self.shared;
-        // SAFETY: this is the owner's handle, and both lines were made together.
-        unsafe { shared.owner.push(task, |tail| self.reserve(tail)) }
-    }
-
-    #[inline(always)]
-    fn pop(&self) -> Option<T> {
-        let shared = &*self.shared;
-        // Relaxed: only the owner stores it.
-        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
-        // Release: see "What hands a task over".
-        shared.owner.tail.store(index, Ordering::Release);
-        shared.owner.policy.owner();
-        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
-        // but what the owner wrote itself.
-        let head = shared.thieves.head.load(Ordering::Relaxed);
-        if index.wrapping_sub(head) as i64 <= 0 {
-            return self.pop_last(index, head);
-        }
-        // SAFETY: `head < index < tail`: no thief will take `index` (module comment), so it is the
-        // owner's.
-        Some(unsafe { self.buffer().read(index) })
-    }
-
-    fn thief(&self) -> Thief<T, P, M> {
-        Thief { shared: Arc::clone(&self.shared) }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for ChaseLev<T, P, M> {}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
+    /// Takes the oldest task (`steal`).
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         let policy = &shared.owner.policy;
         // Acquire: what the thief that moved `head` here had seen, this one must not miss.
@@ -234,12 +192,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P
         }
     }
 
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// Within delta, or without a fence: finds out exactly whether there is a task at `head`,
     /// or refuses.
     #[cold]
@@ -255,7 +207,3 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         if (tail.wrapping_sub(head) as i64) <= 0 { Err(Steal::Empty) } else { Ok(()) }
     }
 }
-
-owner!(ChaseLev, "ChaseLev");
-handles!([T, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
-methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] ChaseLev<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

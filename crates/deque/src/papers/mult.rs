@@ -60,17 +60,16 @@
 //!   [`IdempotentFifo`](crate::IdempotentFifo) does.
 
 use core::cell::Cell;
-use core::fmt;
 use core::marker::PhantomData;
 use std::sync::Arc;
 
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
-use super::idempotent::{Repeatable, slots::Extent, slots::Slots};
-use crate::handles::methods;
+use super::idempotent::{Repeatable, constructors, slots::Extent, slots::Slots};
+use crate::handles::{owner_methods, shown, thief_methods};
 use crate::owned::Owned;
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY, NoMemory};
-use crate::traits::{OutOfMemory, Owner, Steal};
+use crate::ring::{CapacityError, MAX_CAPACITY, NoMemory};
+use crate::traits::{OutOfMemory, Steal};
 
 /// What the owner writes, or has for itself.
 struct OwnersLine<M: Memory> {
@@ -100,6 +99,23 @@ fn between(reached: u64, tail: u64) -> usize {
 }
 
 impl<M: Memory> Shared<M> {
+    fn new(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        crate::ring::check_capacity(capacity)?;
+        // One slot stays free, and the number is a power of two.
+        let slots = Slots::starting_at(capacity * 2, index).map_err(|error| match error {
+            CapacityError::OutOfMemory(_) => CapacityError::OutOfMemory(capacity),
+            _ => CapacityError::TooLarge(capacity),
+        })?;
+        let room = slots.capacity() - 1;
+        let owner = OwnersLine {
+            tail: M::Word::new(index),
+            reached: Owned::new(Cell::new(index)),
+            limit: Owned::new(Cell::new(index.wrapping_add(room))),
+        };
+        let head = CachePadded::new(M::Word::new(index));
+        Ok(Shared { owner: CachePadded::new(owner), head, slots })
+    }
+
     /// Step 1.
     #[inline(always)]
     fn read_head(&self, reached: u64) -> u64 {
@@ -119,8 +135,8 @@ impl<M: Memory> Shared<M> {
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
-/// | [`push`](Owner::push) | wait-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | wait-free | no fence, no compare-and-swap |
+/// | [`push`](crate::Owner::push) | wait-free, amortised constant | no fence |
+/// | [`pop`](crate::Owner::pop) | wait-free | no fence, no compare-and-swap |
 /// | [`steal`](Thief::steal) | wait-free | no fence, no compare-and-swap |
 ///
 /// ```
@@ -136,7 +152,7 @@ impl<M: Memory> Shared<M> {
 pub struct Multiplicity<T: Repeatable, M: Memory = Machine> {
     shared: Arc<Shared<M>>,
     /// The owner's end: one thread at a time.
-    tasks: PhantomData<Cell<T>>,
+    not_sync: PhantomData<Cell<T>>,
 }
 
 /// A thief's handle to a [`Multiplicity`] queue. It may outlive the owner.
@@ -150,46 +166,57 @@ pub struct Thief<T, M: Memory = Machine> {
     tasks: PhantomData<fn() -> T>,
 }
 
-impl<T: Repeatable> Multiplicity<T> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::default()
-    }
-}
+constructors!(Multiplicity, pub starting_at);
 
 impl<T: Repeatable, M: Memory> Multiplicity<T, M> {
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// Adds a task (`put`).
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, more than 2^29, or cannot be had.
-    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(capacity, 0)
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
+    #[inline]
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        // Before anything of the queue is read: it is the client's code, which may use this queue.
+        let word = task.into_word();
+        let shared = &*self.shared;
+        // Relaxed: only the owner writes it.
+        let tail = shared.owner.tail.load(Ordering::Relaxed);
+        if tail == self.limit().get() && self.find_room(tail).is_err() {
+            return Err(OutOfMemory(task));
+        }
+        shared.slots.write(tail, word);
+        // Release: the slot, and what the task names, are seen by who acquires this.
+        shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
+        Ok(())
     }
 
-    /// As [`with_capacity`](Multiplicity::with_capacity), with the first task at `index`: for tests
-    /// of indices that wrap around.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](Multiplicity::with_capacity).
-    #[doc(hidden)]
-    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        crate::ring::check_capacity(capacity)?;
-        // One slot stays free, and the number is a power of two.
-        let slots = Slots::starting_at(capacity * 2, index).map_err(|error| match error {
-            CapacityError::OutOfMemory(_) => CapacityError::OutOfMemory(capacity),
-            _ => CapacityError::TooLarge(capacity),
-        })?;
-        let room = slots.capacity() - 1;
-        let owner = OwnersLine {
-            tail: M::Word::new(index),
-            reached: Owned::new(Cell::new(index)),
-            limit: Owned::new(Cell::new(index.wrapping_add(room))),
-        };
-        let head = CachePadded::new(M::Word::new(index));
-        let shared = Arc::new(Shared { owner: CachePadded::new(owner), head, slots });
-        Ok(Multiplicity { shared, tasks: PhantomData })
+    /// Takes the oldest task (`take`).
+    #[inline]
+    pub fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        let reached = shared.read_head(self.reached().get());
+        // Relaxed: only the owner writes it.
+        if reached == shared.owner.tail.load(Ordering::Relaxed) {
+            self.reached().set(reached);
+            return None;
+        }
+        let word = shared.slots.read(reached);
+        let next = reached.wrapping_add(1);
+        self.reached().set(next);
+        // Release: who acquires it sees the tail that the owner had stored.
+        shared.head.store(next, Ordering::Release);
+        Some(T::from_word(word))
+    }
+
+    /// A handle for thieves, which begins where the owner is.
+    pub fn thief(&self) -> Thief<T, M> {
+        let reached = M::Word::new(self.reached().get());
+        Thief { shared: Arc::clone(&self.shared), reached, tasks: PhantomData }
+    }
+
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
+        self.shared.len(self.reached().get())
     }
 
     #[inline(always)]
@@ -219,83 +246,10 @@ impl<T: Repeatable, M: Memory> Multiplicity<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> Default for Multiplicity<T, M> {
-    fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::traits::out_of_memory::<T>(),
-        }
-    }
-}
-
-impl<T: Repeatable, M: Memory> Owner<T> for Multiplicity<T, M> {
-    type Thief = Thief<T, M>;
-
+impl<T: Repeatable, M: Memory> Thief<T, M> {
+    /// Takes the oldest task that it has not passed (`steal`).
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        // Before anything of the queue is read: it is the client's code, which may use this queue.
-        let word = task.into_word();
-        let shared = &*self.shared;
-        // Relaxed: only the owner writes it.
-        let tail = shared.owner.tail.load(Ordering::Relaxed);
-        if tail == self.limit().get() && self.find_room(tail).is_err() {
-            return Err(OutOfMemory(task));
-        }
-        shared.slots.write(tail, word);
-        // Release: the slot, and what the task names, are seen by who acquires this.
-        shared.owner.tail.store(tail.wrapping_add(1), Ordering::Release);
-        Ok(())
-    }
-
-    /// Takes the oldest task.
-    #[inline]
-    fn pop(&self) -> Option<T> {
-        let shared = &*self.shared;
-        let reached = shared.read_head(self.reached().get());
-        // Relaxed: only the owner writes it.
-        if reached == shared.owner.tail.load(Ordering::Relaxed) {
-            self.reached().set(reached);
-            return None;
-        }
-        let word = shared.slots.read(reached);
-        let next = reached.wrapping_add(1);
-        self.reached().set(next);
-        // Release: who acquires it sees the tail that the owner had stored.
-        shared.head.store(next, Ordering::Release);
-        Some(T::from_word(word))
-    }
-
-    fn thief(&self) -> Thief<T, M> {
-        let reached = M::Word::new(self.reached().get());
-        Thief { shared: Arc::clone(&self.shared), reached, tasks: PhantomData }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len(self.reached().get())
-    }
-}
-
-impl<T, M: Memory> Thief<T, M> {
-    fn tasks(&self) -> usize {
-        self.shared.len(self.reached.load(Ordering::Relaxed))
-    }
-
-    /// Raises `reached` past the indices whose slots have been reused, or have not been copied.
-    #[cold]
-    #[inline(never)]
-    fn pass(&self, reached: u64) {
-        // Acquire: the array that is read next is that of this `tail`, or a larger one, so that the
-        // index below is at most the owner's.
-        let tail = self.shared.owner.tail.load(Ordering::Acquire);
-        let Extent { first, capacity } = self.shared.slots.extent();
-        let reused = tail.wrapping_sub(capacity).wrapping_add(1);
-        self.reached.store(larger(reached, larger(first, reused)), Ordering::Relaxed);
-    }
-}
-
-impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
-    #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         let reached = shared.read_head(self.reached.load(Ordering::Relaxed));
         // Acquire: pairs with the owner's release.
@@ -318,8 +272,21 @@ impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
         Steal::Success(T::from_word(word))
     }
 
-    fn len(&self) -> usize {
-        self.tasks()
+    /// The number of tasks that this thief sees: [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
+        self.shared.len(self.reached.load(Ordering::Relaxed))
+    }
+
+    /// Raises `reached` past the indices whose slots have been reused, or have not been copied.
+    #[cold]
+    #[inline(never)]
+    fn pass(&self, reached: u64) {
+        // Acquire: the array that is read next is that of this `tail`, or a larger one, so that the
+        // index below is at most the owner's.
+        let tail = self.shared.owner.tail.load(Ordering::Acquire);
+        let Extent { first, capacity } = self.shared.slots.extent();
+        let reused = tail.wrapping_sub(capacity).wrapping_add(1);
+        self.reached.store(larger(reached, larger(first, reused)), Ordering::Relaxed);
     }
 }
 
@@ -330,16 +297,8 @@ impl<T, M: Memory> Clone for Thief<T, M> {
     }
 }
 
-impl<T, M: Memory> fmt::Debug for Thief<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Thief").field("len", &self.tasks()).finish_non_exhaustive()
-    }
-}
-
-impl<T: Repeatable, M: Memory> fmt::Debug for Multiplicity<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Multiplicity").field("len", &Owner::len(self)).finish_non_exhaustive()
-    }
-}
-
-methods!(T; [T: Repeatable, M: Memory] Multiplicity<T, M>; [T: Repeatable, M: Memory] Thief<T, M>);
+shown!([T: Repeatable, M: Memory] Multiplicity<T, M>, Thief<T, M>; len);
+owner_methods!(
+    [T: Repeatable, M: Memory] [T: Repeatable, M: Memory] Multiplicity<T, M>, Thief<T, M>
+);
+thief_methods!([T: Repeatable, M: Memory] Thief<T, M>);

@@ -26,7 +26,6 @@
 //! A thief does not wait for an owner at a long task: it withdraws after a bounded number of looks
 //! and answers [`Steal::Retry`]. The owner cannot be kept waiting at all.
 
-use core::fmt;
 use core::marker::PhantomData;
 use core::mem::MaybeUninit;
 use std::collections::VecDeque;
@@ -34,9 +33,9 @@ use std::sync::Arc;
 
 use poach_memory::{CachePadded, Cell, Machine, Memory, Ordering, Word};
 
-use crate::handles::methods;
+use crate::handles::{owner_methods, shown, thief_methods};
 use crate::lock::Wait;
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Steal};
 
 const IDLE: u64 = 0;
 const ASKED: u64 = 1;
@@ -79,7 +78,7 @@ impl<T, M: Memory> Drop for Shared<T, M> {
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
-/// | [`push`](Owner::push), [`pop`](Owner::pop) | wait-free | a load, no fence; an exchange if a thief has asked |
+/// | [`push`](crate::Owner::push), [`pop`](crate::Owner::pop) | wait-free | a load, no fence; an exchange if a thief has asked |
 /// | [`steal`](Thief::steal) | waits for the owner's next push or pop, or gives up with `Retry` | two compare-and-swaps |
 ///
 /// ```
@@ -189,11 +188,14 @@ impl<T: Send, M: Memory> Default for PrivateDeque<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for PrivateDeque<T, M> {
-    type Thief = Thief<T, M>;
-
+impl<T: Send, M: Memory> PrivateDeque<T, M> {
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let tasks = self.tasks();
         if tasks.len() == tasks.capacity() && tasks.try_reserve(1).is_err() {
             return Err(OutOfMemory(task));
@@ -203,19 +205,22 @@ impl<T: Send, M: Memory> Owner<T> for PrivateDeque<T, M> {
         Ok(())
     }
 
+    /// Takes the youngest task.
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let tasks = self.tasks();
         let task = tasks.pop_back();
         self.poll(tasks);
         task
     }
 
-    fn thief(&self) -> Thief<T, M> {
+    /// A handle for thieves; any number of them.
+    pub fn thief(&self) -> Thief<T, M> {
         Thief { shared: Arc::clone(&self.shared) }
     }
 
-    fn len(&self) -> usize {
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
         self.tasks().len()
     }
 }
@@ -229,8 +234,9 @@ impl<T, M: Memory> Drop for PrivateDeque<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
-    fn steal(&self) -> Steal<T> {
+impl<T: Send, M: Memory> Thief<T, M> {
+    /// Takes the oldest task.
+    pub fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         // Relaxed: a hint.
         if shared.told.load(Ordering::Relaxed) == 0 {
@@ -282,7 +288,7 @@ impl<T: Send, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
     }
 
     /// Zero or, where the owner has told of tasks, their number when it did.
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         // Relaxed: a hint.
         self.shared.told.load(Ordering::Relaxed) as usize
     }
@@ -294,19 +300,9 @@ impl<T, M: Memory> Clone for Thief<T, M> {
     }
 }
 
-impl<T, M: Memory> fmt::Debug for PrivateDeque<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("PrivateDeque").finish_non_exhaustive()
-    }
-}
-
-impl<T, M: Memory> fmt::Debug for Thief<T, M> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Thief").finish_non_exhaustive()
-    }
-}
-
-methods!(T; [T: Send, M: Memory] PrivateDeque<T, M>; [T: Send, M: Memory] Thief<T, M>);
+shown!([T, M: Memory] PrivateDeque<T, M>, Thief<T, M>;);
+owner_methods!([T: Send, M: Memory] [T: Send, M: Memory] PrivateDeque<T, M>, Thief<T, M>);
+thief_methods!([T: Send, M: Memory] Thief<T, M>);
 
 #[cfg(test)]
 mod tests {

@@ -3,8 +3,8 @@
 //!
 //! Source: Frigo, Leiserson and Randall, *The Implementation of the Cilk-5 Multithreaded Language*
 //! (1998). Morrison and Afek give it in *Fence-Free Work Stealing on Bounded TSO Processors*,
-//! Figures 2a and 2b (lines 1-28), and with delta Figure 3 (FF-THE). There `push`, `pop`, `head`,
-//! `tail` are `put`, `take`, `H`, `T`.
+//! Figures 2a and 2b (lines 1-28), and with delta Figure 3 (FF-THE, lines 56-69). There `push`,
+//! `pop`, `head`, `tail` are `put`, `take`, `H`, `T`.
 //!
 //! # How it works
 //!
@@ -38,72 +38,112 @@
 //! order, has seen an empty queue. A thief that finds a task goes on to the lock, and answers
 //! [`Steal::Retry`] if another has it.
 //!
+//! # The lines of the figures
+//!
+//! | lines | what | here |
+//! |---|---|---|
+//! | Figure 2a | `put` | `try_push` of `owner_line` |
+//! | Figure 2a, Figure 2b 1-2 and 12 | `take` | `pop` |
+//! | 3-10 | `take` that meets a thief | `pop_contended` |
+//! | 15-19, Figure 3 56-60 | `steal` raises `head` | `steal`, which looks first whether there is a task |
+//! | 20-25, Figure 3 61-66 | `steal` decides | `steal`; in doubt it asks the policy, and looks again: `certain` |
+//! | 21, Figure 3 62 | `steal` takes the task | `Shared::take` |
+//! | 23-24, Figure 3 64-65 | `steal` withdraws | the end of `steal` |
+//!
 //! *Departure.* The paper's thief waits for the lock; this one answers [`Steal::Retry`], so that
 //! thieves do not queue up behind a thief that has lost its processor.
 
-use std::sync::Arc;
+use poach_memory::{Machine, Memory, Ordering, StoreLoad, Word};
 
-use core::cell::Cell;
-use core::marker::PhantomData;
-use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
-
-use crate::handles::{handles, methods, owner};
 use crate::lock::Lock;
-use crate::owner_line::OwnerLine;
+use crate::owner_line::{Shared, Thieves, fenced};
 use crate::ring::{Buffer, CapacityError, Rings};
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::Steal;
 
-struct Shared<T, M: Memory, P> {
-    owner: CachePadded<OwnerLine<T, M, P>>,
-    thieves: CachePadded<ThievesLine<T, M>>,
-}
-
-struct ThievesLine<T, M: Memory> {
+struct Words<M: Memory> {
     /// Only written by the holder of the lock.
     head: M::Word,
     /// All tasks below this index are gone: `head` without what a thief may still put back. Never
     /// comes down. Only written by the holder of the lock.
     gone: M::Word,
     lock: Lock<M>,
-    rings: Rings<T, M>,
 }
 
-impl<T, M: Memory, P> Shared<T, M, P> {
-    fn new(owner: OwnerLine<T, M, P>, index: u64, rings: Rings<T, M>) -> Self {
-        Shared {
-            owner: CachePadded::new(owner),
-            thieves: CachePadded::new(ThievesLine {
-                head: M::Word::new(index),
-                gone: M::Word::new(index),
-                lock: Lock::new(),
-                rings,
-            }),
-        }
+impl<M: Memory> Thieves for Words<M> {
+    fn new(index: u64) -> Self {
+        let (head, gone) = (M::Word::new(index), M::Word::new(index));
+        Words { head, gone, lock: Lock::new() }
     }
 
-    /// The owner has perhaps left a ring.
+    #[inline(always)]
+    fn gone(&self) -> u64 {
+        // Acquire: what the thief that moved `gone` here had seen of `tail`, the load of `tail`
+        // that follows must not miss.
+        self.gone.load(Ordering::Acquire)
+    }
+
     #[inline]
-    fn release_left(&self, buffer: &Buffer<T, M>) {
-        let ThievesLine { head, lock, rings, .. } = &*self.thieves;
+    fn release_left<T, N: Memory>(&self, buffer: &Buffer<T, N>, rings: &Rings<T, N>) {
+        let Words { head, lock, .. } = self;
         // Thieves take under the lock: there is none at a ring, and the next has acquired the lock.
         if let Some(_held) = lock.try_lock() {
             // Relaxed: `head` is written under the lock only.
             buffer.release_left(rings, || head.load(Ordering::Relaxed) as u32);
         }
     }
+}
 
-    fn len(&self) -> usize {
-        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not
-        // miss.
-        let gone = self.thieves.gone.load(Ordering::Acquire);
-        // Relaxed: nothing is read on the strength of it.
-        let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(tail.wrapping_sub(gone) as i64).unwrap_or(0)
+fenced! {
+    /// The owner of a THE queue with fence policy `P`.
+    ///
+    /// | operation | progress | cost |
+    /// |---|---|---|
+    /// | [`push`](crate::Owner::push) | lock-free, amortised constant | no fence |
+    /// | [`pop`](crate::Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's |
+    /// | [`steal`](Thief::steal) | `Retry` while another thief steals, else wait-free | a lock, a swap, and the policy's |
+    ///
+    /// ```
+    /// use poach_deque::{Bounded, Delta, FfThe, Steal};
+    ///
+    /// // A processor with 56 store buffer entries, and no promise about stores between pops.
+    /// // SAFETY: owner and thief are one thread here, whose loads see its own stores.
+    /// let delta = unsafe { Delta::new(56, 0) }?;
+    /// let Ok(policy) = Bounded::new(delta) else { return Ok(()) };
+    /// let owner: FfThe<u32> = FfThe::with_policy(policy);
+    /// let thief = owner.thief();
+    /// owner.push(0);
+    /// // Within delta of the owner the thief cannot know that the owner has not taken the task.
+    /// assert_eq!(thief.steal(), Steal::Abort);
+    /// (1..100).for_each(|task| owner.push(task));
+    /// assert_eq!(thief.steal(), Steal::Success(0));
+    /// # Ok::<(), poach_memory::delta::DeltaError>(())
+    /// ```
+    The
+}
+
+impl<T: Send, P: StoreLoad<M>, M: Memory> The<T, P, M> {
+    /// Takes the youngest task (`take`).
+    #[inline(always)]
+    pub fn pop(&self) -> Option<T> {
+        let shared = &*self.shared;
+        // Relaxed: only the owner stores it.
+        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
+        // Release: see "What hands a task over".
+        shared.owner.tail.store(index, Ordering::Release);
+        shared.owner.policy.owner();
+        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
+        // but what the owner wrote itself.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        if (index.wrapping_sub(head) as i64) < 0 && !shared.pop_contended(index) {
+            return None;
+        }
+        // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
+        Some(unsafe { self.buffer().read(index) })
     }
 }
 
-impl<T, M: Memory, P> Shared<T, M, P> {
-    /// The owner has seen `head` above the task that it wants (Figure 2b, lines 3-9). Whether the
+impl<T, P, M: Memory> Shared<T, P, M, Words<M>> {
+    /// The owner has seen `head` above the task that it wants (lines 3-10). Whether the
     /// task is its own after all.
     #[cold]
     #[inline(never)]
@@ -128,101 +168,17 @@ impl<T, M: Memory, P> Shared<T, M, P> {
     /// The caller has the lock and is certain of the task, having acquired a tail above it.
     #[inline(always)]
     unsafe fn take(&self, head: u64) -> T {
-        // Release: pairs with the acquire in `len`.
+        // Release: pairs with the acquire in `Words::gone`.
         self.thieves.gone.store(head.wrapping_add(1), Ordering::Release);
         // SAFETY: the task is the caller's alone, as it says.
         unsafe { self.thieves.rings.take(head) }
     }
 }
 
-impl<T, M: Memory, P> Drop for Shared<T, M, P> {
-    fn drop(&mut self) {
-        // Relaxed, both: the last handle's going synchronised with all others'.
-        let head = self.thieves.head.load(Ordering::Relaxed);
-        let tail = self.owner.tail.load(Ordering::Relaxed);
-        // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
-        // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
-        // tasks.
-        unsafe { self.thieves.rings.drop_tasks(head, tail) };
-    }
-}
-
-/// The owner of a THE queue with fence policy `P`.
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's |
-/// | [`steal`](Thief::steal) | `Retry` while another thief steals, else wait-free | a lock, a swap, and the policy's |
-///
-/// ```
-/// use poach_deque::{Bounded, Delta, FfThe, Steal};
-///
-/// // A processor with 56 store buffer entries, and no promise about stores between pops.
-/// // SAFETY: owner and thief are one thread here, whose loads see its own stores.
-/// let delta = unsafe { Delta::new(56, 0) }?;
-/// let Ok(policy) = Bounded::new(delta) else { return Ok(()) };
-/// let owner: FfThe<u32> = FfThe::with_policy(policy);
-/// let thief = owner.thief();
-/// owner.push(0);
-/// // Within delta of the owner the thief cannot know that the owner has not taken the task.
-/// assert_eq!(thief.steal(), Steal::Abort);
-/// (1..100).for_each(|task| owner.push(task));
-/// assert_eq!(thief.steal(), Steal::Success(0));
-/// # Ok::<(), poach_memory::delta::DeltaError>(())
-/// ```
-pub struct The<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
-    not_sync: PhantomData<Cell<()>>,
-}
-
-/// A thief's handle to a [`The`] queue. It may outlive the owner.
-pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for The<T, P, M> {
-    type Thief = Thief<T, P, M>;
-
-    #[inline(always)]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let shared = &*self.shared;
-        // SAFETY: this is the owner's handle, and both lines were made together.
-        unsafe { shared.owner.push(task, |tail| self.reserve(tail)) }
-    }
-
-    #[inline(always)]
-    fn pop(&self) -> Option<T> {
-        let shared = &*self.shared;
-        // Relaxed: only the owner stores it.
-        let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
-        // Release: see "What hands a task over".
-        shared.owner.tail.store(index, Ordering::Release);
-        shared.owner.policy.owner();
-        // Relaxed: the policy orders it after the store, and nothing is read on the strength of it
-        // but what the owner wrote itself.
-        let head = shared.thieves.head.load(Ordering::Relaxed);
-        if (index.wrapping_sub(head) as i64) < 0 && !shared.pop_contended(index) {
-            return None;
-        }
-        // SAFETY: no thief takes `index` now (module comment), so it is the owner's.
-        Some(unsafe { self.buffer().read(index) })
-    }
-
-    fn thief(&self) -> Thief<T, P, M> {
-        Thief { shared: Arc::clone(&self.shared) }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for The<T, P, M> {}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
+    /// Takes the oldest task (`steal`).
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         if shared.len() == 0 {
             return Steal::Empty;
@@ -253,12 +209,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P
         refusal
     }
 
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     #[inline(always)]
     fn length(&self, head: u64) -> i64 {
         // Acquire: pairs with the owner's release stores of `tail`.
@@ -277,7 +227,3 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         certain
     }
 }
-
-owner!(The, "The");
-handles!([T, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
-methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] The<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

@@ -2,7 +2,7 @@
 //! refuse but can wait.
 //!
 //! Source: Morrison and Afek, *Fence-Free Work Stealing on Bounded TSO Processors*, section 5 and
-//! Figure 5 (lines 82-131). `push`, `pop`, `head`, `tail`, `echo` are `put`, `take`, `H`, `T`, `P`
+//! Figure 5 (lines 84-130). `push`, `pop`, `head`, `tail`, `echo` are `put`, `take`, `H`, `T`, `P`
 //! there.
 //!
 //! # How it works
@@ -44,7 +44,7 @@
 //!   has acquired a `tail` that came after it, and thieves hand on what they saw by the lock; so it
 //!   is not older either.
 //! - The echo that is there, of an owner that has only pushed since. A pop that met a thief clears
-//!   it (line 93); any other leaves it, for as long as the owner likes. So a thief whose heartbeat
+//!   it (line 95); any other leaves it, for as long as the owner likes. So a thief whose heartbeat
 //!   begins a *lap* of 2^16 looks at it, and if it lies within that lap, goes on from the heartbeat
 //!   after it (`lap.rs`). An echo that comes later is one of the other two.
 //!
@@ -58,36 +58,45 @@
 //! *What hands a task over.* As in [`chase_lev`](crate::chase_lev).
 //!
 //! *When a thread may say that the queue is empty.* As in [`the`](crate::the).
+//!
+//! # The lines of Figure 5
+//!
+//! | lines | what | here |
+//! |---|---|---|
+//! | 85-87 | `H`, `P`, `T` | `head`, `echo`, the owner's `tail` |
+//! | 89-92, 106 | `take` | `pop` |
+//! | 93-102 | `take` that meets a thief | `pop_contended` |
+//! | 103-104 | `take` echoes | `pop` |
+//! | 108-113 | `steal` raises `head` and steps the heartbeat | `steal_as` |
+//! | 114-118 | `steal` waits for the echo | `within_delta` |
+//! | 119-120, 126, 128-129 | `steal` takes the task | the end of `steal_as` |
+//! | 121-123 | `steal` withdraws | `steal_as` |
+//!
+//! # Departures
+//!
+//! As in [`the`](crate::the), a thief answers [`Steal::Retry`] where the paper's waits for the
+//! lock.
 
 use std::sync::Arc;
 
-use core::cell::Cell;
-use core::marker::PhantomData;
-use poach_memory::{CachePadded, Full, Machine, Memory, Ordering, StoreLoad, Word};
+use poach_memory::{CachePadded, Machine, Memory, Ordering, StoreLoad, Word};
 
-use crate::handles::{handles, methods, owner};
 use crate::lap::{SILENT, beat_after};
 use crate::lock::{Lock, Wait};
-use crate::owner_line::OwnerLine;
+use crate::owner_line::{Shared, Thieves, fenced};
 use crate::ring::{Buffer, CapacityError, Rings};
-use crate::traits::{ExactlyOnce, Here, OutOfMemory, Owner, Steal};
+use crate::traits::{Here, Owner, Steal};
 
-struct Shared<T, M: Memory, P> {
-    owner: CachePadded<OwnerLine<T, M, P>>,
+struct Words<M: Memory> {
     /// The heartbeat that the last pop read, or [`SILENT`]. On a line of its own: see "What the
     /// policy may count on".
     echo: CachePadded<M::Word>,
-    thieves: CachePadded<ThievesLine<T, M>>,
-}
-
-struct ThievesLine<T, M: Memory> {
     /// Heartbeat (high half) and index. Only written by the holder of the lock.
     head: M::Word,
     /// All tasks below this index are gone: `head` without what a thief may still put back. Never
     /// comes down. Only written by the holder of the lock.
     gone: M::Word,
     lock: Lock<M>,
-    rings: Rings<T, M>,
 }
 
 #[inline(always)]
@@ -106,116 +115,78 @@ fn ahead(index: u64, head: u64) -> i32 {
     (index as u32).wrapping_sub(head as u32) as i32
 }
 
-impl<T, M: Memory, P> Shared<T, M, P> {
-    fn new(owner: OwnerLine<T, M, P>, index: u64, rings: Rings<T, M>) -> Self {
-        Shared {
-            owner: CachePadded::new(owner),
+impl<M: Memory> Thieves for Words<M> {
+    fn new(index: u64) -> Self {
+        Words {
             echo: CachePadded::new(M::Word::new(SILENT)),
-            thieves: CachePadded::new(ThievesLine {
-                head: M::Word::new(pack(0, index as u32)),
-                gone: M::Word::new(index),
-                lock: Lock::new(),
-                rings,
-            }),
+            head: M::Word::new(pack(0, index as u32)),
+            gone: M::Word::new(index),
+            lock: Lock::new(),
         }
+    }
+
+    #[inline(always)]
+    fn gone(&self) -> u64 {
+        // Acquire: as in `the`.
+        self.gone.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    fn ahead(tail: u64, gone: u64) -> i64 {
+        ahead(tail, gone).into()
     }
 
     /// A thief may wait with a claim: what the owner has left is freed a lap later.
-    #[expect(clippy::unused_self, reason = "it is called as those of the other queues are")]
-    fn release_left(&self, _: &Buffer<T, M>) {}
+    fn release_left<T, N: Memory>(&self, _: &Buffer<T, N>, _: &Rings<T, N>) {}
+}
 
-    fn len(&self) -> usize {
-        // Acquire: what the thief that moved `gone` here had seen of `tail`, this load must not
-        // miss.
-        let gone = self.thieves.gone.load(Ordering::Acquire);
-        // Relaxed: nothing is read on the strength of it.
-        let tail = self.owner.tail.load(Ordering::Relaxed);
-        usize::try_from(ahead(tail, gone)).unwrap_or(0)
+fenced! {
+    /// The owner of a THEP queue with fence policy `P`.
+    ///
+    /// | operation | progress | cost |
+    /// |---|---|---|
+    /// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
+    /// | [`pop`](Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's, and a store |
+    /// | [`steal`](Thief::steal) | `Retry` while another thief steals; **waits for the owner's next pop** within the policy's delta of it | a lock, a swap, and the policy's |
+    ///
+    /// ```
+    /// use poach_deque::{Steal, Thep, Unbounded};
+    ///
+    /// // No bound is known, so a thief always waits for the echo.
+    /// let owner = Thep::<u32, Unbounded>::with_policy(Unbounded);
+    /// let thief = owner.thief();
+    /// (0..1000).for_each(|task| owner.push(task));
+    /// std::thread::scope(|scope| {
+    ///     let stolen = scope.spawn(|| thief.steal());
+    ///     let popped = std::iter::from_fn(|| owner.pop()).count();
+    ///     match stolen.join().unwrap() {
+    ///         Steal::Success(_) => assert_eq!(popped, 999),
+    ///         _ => assert_eq!(popped, 1000),
+    ///     }
+    /// });
+    /// ```
+    Thep;
+    owner {
+        fn here(&self) -> Here<'_> {
+            // SAFETY: this is the owner's handle.
+            unsafe { Here::owner(self, Arc::as_ptr(&self.shared).cast()) }
+        }
+
+        fn is_awaited(&self) -> bool {
+            self.awaits()
+        }
     }
-}
-
-impl<T, M: Memory, P> Drop for Shared<T, M, P> {
-    fn drop(&mut self) {
-        // Relaxed, both: the last handle's going synchronised with all others'.
-        let head = self.thieves.head.load(Ordering::Relaxed);
-        let tail = self.owner.tail.load(Ordering::Relaxed);
-        let head = tail.wrapping_sub(ahead(tail, head) as u64);
-        // SAFETY: no handle is left, so no thief has `head` raised without taking the task, and
-        // between its methods the owner leaves `tail` at or above `head`: all of `head..tail` are
-        // tasks.
-        unsafe { self.thieves.rings.drop_tasks(head, tail) };
+    thief {
+        fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+            self.half(into)
+        }
     }
-}
-
-/// The owner of a THEP queue with fence policy `P`.
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Owner::push) | lock-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | blocking where it meets a thief at one task, else wait-free | the policy's, and a store |
-/// | [`steal`](Thief::steal) | `Retry` while another thief steals; **waits for the owner's next pop** within the policy's delta of it | a lock, a swap, and the policy's |
-///
-/// ```
-/// use poach_deque::{Steal, Thep, Unbounded};
-///
-/// // No bound is known, so a thief always waits for the echo.
-/// let owner = Thep::<u32, Unbounded>::with_policy(Unbounded);
-/// let thief = owner.thief();
-/// (0..1000).for_each(|task| owner.push(task));
-/// std::thread::scope(|scope| {
-///     let stolen = scope.spawn(|| thief.steal());
-///     let popped = std::iter::from_fn(|| owner.pop()).count();
-///     match stolen.join().unwrap() {
-///         Steal::Success(_) => assert_eq!(popped, 999),
-///         _ => assert_eq!(popped, 1000),
-///     }
-/// });
-/// ```
-pub struct Thep<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
-    not_sync: PhantomData<Cell<()>>,
-}
-
-/// A thief's handle to a [`Thep`] queue. It may outlive the owner.
-pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
 }
 
 impl<T: Send, P: StoreLoad<M>, M: Memory> Thep<T, P, M> {
-    /// The owner has seen `head` above the task that it wants (lines 91-99). Whether the task is
-    /// its own after all.
-    #[cold]
-    #[inline(never)]
-    fn pop_contended(&self, index: u64) -> bool {
-        let shared = &*self.shared;
-        let held = shared.thieves.lock.lock();
-        // Relaxed: no thief waits for an echo while the owner holds the lock.
-        shared.echo.store(SILENT, Ordering::Relaxed);
-        // Relaxed: `head` is written under the lock only.
-        let head = shared.thieves.head.load(Ordering::Relaxed);
-        let next = index.wrapping_add(1);
-        let gone = ahead(next, head) <= 0;
-        if gone {
-            // Release: see "What hands a task over".
-            shared.owner.tail.store(next, Ordering::Release);
-        }
-        drop(held);
-        !gone
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
-    type Thief = Thief<T, P, M>;
-
+    /// Takes the youngest task (`take`).
     #[inline(always)]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        let shared = &*self.shared;
-        // SAFETY: this is the owner's handle, and both lines were made together.
-        unsafe { shared.owner.push(task, |tail| self.reserve(tail)) }
-    }
-
-    #[inline(always)]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
         // Relaxed: only the owner stores it.
         let index = shared.owner.tail.load(Ordering::Relaxed).wrapping_sub(1);
@@ -228,7 +199,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
         if ahead(index, head) >= 0 {
             // Release: pairs with the acquire in `Thief::within_delta`; the echo comes after this
             // pop's `tail`.
-            shared.echo.store(u64::from(heartbeat(head)), Ordering::Release);
+            shared.thieves.echo.store(u64::from(heartbeat(head)), Ordering::Release);
         } else if !self.pop_contended(index) {
             return None;
         }
@@ -236,20 +207,29 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
         Some(unsafe { self.buffer().read(index) })
     }
 
-    fn thief(&self) -> Thief<T, P, M> {
-        Thief { shared: Arc::clone(&self.shared) }
+    /// The owner has seen `head` above the task that it wants (lines 93-102). Whether the task is
+    /// its own after all.
+    #[cold]
+    #[inline(never)]
+    fn pop_contended(&self, index: u64) -> bool {
+        let shared = &*self.shared;
+        let held = shared.thieves.lock.lock();
+        // Relaxed: no thief waits for an echo while the owner holds the lock.
+        shared.thieves.echo.store(SILENT, Ordering::Relaxed);
+        // Relaxed: `head` is written under the lock only.
+        let head = shared.thieves.head.load(Ordering::Relaxed);
+        let next = index.wrapping_add(1);
+        let gone = ahead(next, head) <= 0;
+        if gone {
+            // Release: see "What hands a task over".
+            shared.owner.tail.store(next, Ordering::Release);
+        }
+        drop(held);
+        !gone
     }
 
-    fn here(&self) -> Here<'_> {
-        // SAFETY: this is the owner's handle.
-        unsafe { Here::owner(self, Arc::as_ptr(&self.shared).cast()) }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-
-    fn is_awaited(&self) -> bool {
+    /// [`Owner::is_awaited`].
+    fn awaits(&self) -> bool {
         // Relaxed, both: a hint. A head above `gone` is raised by a thief that has not yet taken
         // its task.
         let gone = self.shared.thieves.gone.load(Ordering::Relaxed);
@@ -258,15 +238,14 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Owner<T> for Thep<T, P, M> {
     }
 }
 
-impl<T: Send, P: StoreLoad<M>, M: Memory> ExactlyOnce<T> for Thep<T, P, M> {}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P, M> {
+impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
+    /// Takes the oldest task (`steal`).
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         self.steal_as::<false>()
     }
 
-    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+    fn half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         let own = into.here().owns(Arc::as_ptr(&self.shared).cast());
         let steal = || if own { self.steal_as::<true>() } else { self.steal() };
         let half = self.len().div_ceil(2);
@@ -280,12 +259,6 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> crate::traits::Thief<T> for Thief<T, P
         first
     }
 
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-}
-
-impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
     /// A steal, by the owner's own thread (`OWN`) or by any other.
     #[inline(always)]
     fn steal_as<const OWN: bool>(&self) -> Steal<T> {
@@ -297,7 +270,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         // Relaxed: `head` is written under the lock only.
         let head = shared.thieves.head.load(Ordering::Relaxed);
         // Relaxed: an echo that is not seen here is too young to be met.
-        let beat = beat_after(heartbeat(head), || shared.echo.load(Ordering::Relaxed));
+        let beat = beat_after(heartbeat(head), || shared.thieves.echo.load(Ordering::Relaxed));
         let index = head as u32;
         // SeqCst: a full fence where the policy relies on total store order; elsewhere the policy's
         // own fence, or the echo, orders it before the load of `tail`.
@@ -317,7 +290,7 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
             return Steal::Empty;
         }
         let index = tail.wrapping_sub(length as u64);
-        // Release: pairs with the acquire in `len`.
+        // Release: pairs with the acquire in `Words::gone`.
         shared.thieves.gone.store(index.wrapping_add(1), Ordering::Release);
         // SAFETY: the owner has not taken `index` and will not (module comment), the lock keeps
         // thieves out until this returns, and a tail above it was acquired.
@@ -344,7 +317,9 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         let mut wait = Wait::<M>::new();
         loop {
             // Acquire: pairs with the release of the echo in `pop`.
-            if self.shared.echo.load(Ordering::Acquire) == u64::from(beat) || owner.is_closed() {
+            if self.shared.thieves.echo.load(Ordering::Acquire) == u64::from(beat)
+                || owner.is_closed()
+            {
                 return self.tail(head);
             }
             let (tail, length) = self.tail(head);
@@ -355,7 +330,3 @@ impl<T: Send, P: StoreLoad<M>, M: Memory> Thief<T, P, M> {
         }
     }
 }
-
-owner!(Thep, "Thep");
-handles!([T, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);
-methods!(T; [T: Send, P: StoreLoad<M>, M: Memory] Thep<T, P, M>; [T: Send, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

@@ -19,7 +19,7 @@ fn sharing(threads: &mut Threads) {
     let (shares, writes) = (Arc::clone(&bounds), Arc::clone(&task));
     threads.spawn("owner", move || {
         writes.store(7, Relaxed);
-        assert!(shares.share(0, 1));
+        assert!(shares.share(0, 0, 1));
     });
     threads.spawn("thief", move || {
         let claim = bounds.claim(|_| 1);

@@ -337,7 +337,7 @@ fn bounds_are_numbers() {
     use poach_deque::split::{Bounds, Claim};
     let bounds = Bounds::<poach_memory::Machine>::new(u32::MAX);
     assert_eq!(bounds.claim(|_| 9), Claim::Empty);
-    assert!(bounds.share(u32::MAX, 2) && !bounds.share(u32::MAX, 3));
+    assert!(bounds.share(u32::MAX, u32::MAX, 2) && !bounds.share(2, u32::MAX, 3));
     assert_eq!(bounds.claim(|shared| shared - 1), Claim::Taken { first: u32::MAX, count: 2 });
     assert_eq!((bounds.tail(), bounds.shared()), (1, 1));
     assert_eq!(bounds.take_back(), Some(1));

@@ -73,6 +73,10 @@ pub(crate) mod traits {
     pub(crate) fn out_of_memory<T>() -> ! {
         std::alloc::handle_alloc_error(std::alloc::Layout::new::<T>())
     }
+
+    pub(crate) fn made<T, Q, E>(queue: Result<Q, E>) -> Q {
+        queue.unwrap_or_else(|_| out_of_memory::<T>())
+    }
 }
 
 type Run = fn(Scene, &Scenario, &Config) -> Report;

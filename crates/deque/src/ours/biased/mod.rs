@@ -87,7 +87,7 @@ use crate::owners_end::{OwnersEnd, owners_end};
 use crate::pacing::LOOKS;
 use crate::pacing::biased::{LONGEST, POP, SHORTEST};
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, Rings};
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, out_of_memory};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, made};
 
 /// Above any index: these start below 2^32, and 2^62 pushes take a century.
 const RAISED: u64 = 1 << 62;
@@ -202,31 +202,26 @@ impl<T, M: Memory, P> Drop for Shared<T, M, P> {
     }
 }
 
-/// The owner of a biased deque with fence policy `P`.
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Biased::push) | lock-free, amortised constant | a load; one compare-and-swap if a thief has asked |
-/// | [`pop`](Biased::pop) | lock-free | the policy's; one compare-and-swap if a thief has asked or where open tasks begin |
-/// | [`steal`](crate::Thief::steal), [`steal_half`](crate::Thief::steal_half) | lock-free: `Retry` means that another thread got tasks or closed them | one compare-and-swap; the policy's where nothing is open and the owner does not answer |
-///
-/// ```
-/// use poach_deque::{Biased, Steal};
-///
-/// let owner: Biased<u32> = Biased::new();
-/// let thief = owner.thief();
-/// (0..8).for_each(|task| owner.push(task));
-/// assert_eq!(thief.steal(), Steal::Success(0));
-/// assert_eq!(owner.pop(), Some(7));
-/// ```
-pub struct Biased<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
-    not_sync: PhantomData<Cell<()>>,
-}
-
-/// A thief's handle to a [`Biased`] deque. It may outlive the owner.
-pub struct Thief<T, P: StoreLoad<M> = Full, M: Memory = Machine> {
-    shared: Arc<Shared<T, M, P>>,
+handles! {
+    /// The owner of a biased deque with fence policy `P`.
+    ///
+    /// | operation | progress | cost |
+    /// |---|---|---|
+    /// | [`push`](Biased::push) | lock-free, amortised constant | a load; one compare-and-swap if a thief has asked |
+    /// | [`pop`](Biased::pop) | lock-free | the policy's; one compare-and-swap if a thief has asked or where open tasks begin |
+    /// | [`steal`](crate::Thief::steal), [`steal_half`](crate::Thief::steal_half) | lock-free: `Retry` means that another thread got tasks or closed them | one compare-and-swap; the policy's where nothing is open and the owner does not answer |
+    ///
+    /// ```
+    /// use poach_deque::{Biased, Steal};
+    ///
+    /// let owner: Biased<u32> = Biased::new();
+    /// let thief = owner.thief();
+    /// (0..8).for_each(|task| owner.push(task));
+    /// assert_eq!(thief.steal(), Steal::Success(0));
+    /// assert_eq!(owner.pop(), Some(7));
+    /// ```
+    Biased [T, P: StoreLoad<M> = Full, M: Memory = Machine]
+    [T, P: StoreLoad<M>, M: Memory] <T, P, M> of Shared<T, M, P>
 }
 
 impl<T> Biased<T> {
@@ -245,10 +240,7 @@ impl<T> Default for Biased<T> {
 impl<T, P: StoreLoad<Machine>> Biased<T, P> {
     /// An empty queue with a fence policy, and room for 64 tasks before it grows.
     pub fn with_policy(policy: P) -> Self {
-        match Self::with_capacity(policy, DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => out_of_memory::<T>(),
-        }
+        made::<T, _, _>(Self::with_capacity(policy, DEFAULT_CAPACITY))
     }
 
     /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
@@ -523,7 +515,7 @@ impl<T, P: StoreLoad<M>, M: Memory> OwnersEnd<T, M> for Biased<T, P, M> {
     fn finish_own(&self) {}
 }
 
-owners_end!(Biased, [P: StoreLoad<M>, M: Memory] Biased<T, P, M>, Thief<T, P, M>);
+owners_end!([P: StoreLoad<M>, M: Memory] Biased<T, P, M>);
 
 impl<T, P: StoreLoad<M>, M: Memory> Drop for Biased<T, P, M> {
     fn drop(&mut self) {
@@ -534,5 +526,3 @@ impl<T, P: StoreLoad<M>, M: Memory> Drop for Biased<T, P, M> {
         shared.thieves.open.store(pack(tag, self.tail()), Ordering::Release);
     }
 }
-
-handles!([T, P: StoreLoad<M>, M: Memory] Biased<T, P, M>; [T, P: StoreLoad<M>, M: Memory] Thief<T, P, M>);

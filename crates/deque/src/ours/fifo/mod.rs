@@ -107,7 +107,7 @@ use crate::owners_end::{OwnersEnd, owners_end};
 use crate::pacing::LOOKS;
 use crate::pacing::fifo::{LONGEST, SHORTEST, WORTH};
 use crate::ring::{Buffer, CapacityError, DEFAULT_CAPACITY, Rings};
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, out_of_memory};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, made};
 
 /// The bits of `head` below the index. An index has 62 bits: the first is below 2^32, and 2^62
 /// pushes take a century.
@@ -210,39 +210,31 @@ impl<T, M: Memory> Drop for Shared<T, M> {
     }
 }
 
-/// The owner of a first-in, first-out queue.
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Fifo::push) | lock-free, amortised constant | no fence |
-/// | [`pop`](Fifo::pop) | lock-free | that of [`Asymmetric`], where no thief has come for a while; else one addition |
-/// | [`steal`](crate::Thief::steal), [`steal_half`](crate::Thief::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap; that of [`Asymmetric`] where the queue is closed and the owner does not answer |
-///
-/// ```
-/// use poach_deque::{Fifo, Steal};
-///
-/// let owner = Fifo::new();
-/// let thief = owner.thief();
-/// (0..8).for_each(|task| owner.push(task));
-/// assert_eq!((thief.steal(), owner.pop()), (Steal::Success(0), Some(1)));
-/// ```
-pub struct Fifo<T, M: Memory = Machine> {
-    shared: Arc<Shared<T, M>>,
-    not_sync: PhantomData<Cell<()>>,
-}
-
-/// A thief's handle to a [`Fifo`] queue. It may outlive the owner.
-pub struct Thief<T, M: Memory = Machine> {
-    shared: Arc<Shared<T, M>>,
+handles! {
+    /// The owner of a first-in, first-out queue.
+    ///
+    /// | operation | progress | cost |
+    /// |---|---|---|
+    /// | [`push`](Fifo::push) | lock-free, amortised constant | no fence |
+    /// | [`pop`](Fifo::pop) | lock-free | that of [`Asymmetric`], where no thief has come for a while; else one addition |
+    /// | [`steal`](crate::Thief::steal), [`steal_half`](crate::Thief::steal_half) | lock-free: `Retry` means that another thread got a task | one compare-and-swap; that of [`Asymmetric`] where the queue is closed and the owner does not answer |
+    ///
+    /// ```
+    /// use poach_deque::{Fifo, Steal};
+    ///
+    /// let owner = Fifo::new();
+    /// let thief = owner.thief();
+    /// (0..8).for_each(|task| owner.push(task));
+    /// assert_eq!((thief.steal(), owner.pop()), (Steal::Success(0), Some(1)));
+    /// ```
+    Fifo [T, M: Memory = Machine]
+    [T, M: Memory] <T, M> of Shared<T, M>
 }
 
 impl<T> Fifo<T> {
     /// An empty queue with room for 64 tasks before it grows.
     pub fn new() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => out_of_memory::<T>(),
-        }
+        made::<T, _, _>(Self::with_capacity(DEFAULT_CAPACITY))
     }
 
     /// An empty queue with room for `capacity` tasks before it grows.
@@ -571,6 +563,4 @@ impl<T, M: Memory> OwnersEnd<T, M> for Fifo<T, M> {
     }
 }
 
-owners_end!(Fifo, [M: Memory] Fifo<T, M>, Thief<T, M>);
-
-handles!([T, M: Memory] Fifo<T, M>; [T, M: Memory] Thief<T, M>);
+owners_end!([M: Memory] Fifo<T, M>);

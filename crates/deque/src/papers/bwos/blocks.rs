@@ -398,9 +398,10 @@ impl<T, const FIFO: bool, M: Memory> Thief<T, FIFO, M> {
     }
 }
 
-impl<T: Send, const FIFO: bool, M: Memory> crate::traits::Thief<T> for Thief<T, FIFO, M> {
+impl<T: Send, const FIFO: bool, M: Memory> Thief<T, FIFO, M> {
+    /// Takes a task of the oldest block that has any for thieves.
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         match self.shared.claim(1).map(|mut stolen| stolen.next()) {
             Steal::Success(Some(task)) => Steal::Success(task),
             Steal::Success(None) | Steal::Empty => Steal::Empty,
@@ -409,9 +410,9 @@ impl<T: Send, const FIFO: bool, M: Memory> crate::traits::Thief<T> for Thief<T, 
         }
     }
 
-    /// Takes half of [`len`](crate::Thief::len), or what thieves can reach if that is less, by one
+    /// Half of [`len`](crate::Thief::len), or what thieves can reach if that is less, by one
     /// exchange for the tasks of each block.
-    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+    fn half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         let half = self.shared.len().div_ceil(2).max(1);
         let mut stolen = match self.shared.claim(half) {
             Steal::Success(stolen) => stolen,
@@ -435,10 +436,18 @@ impl<T: Send, const FIFO: bool, M: Memory> crate::traits::Thief<T> for Thief<T, 
         Steal::Success(first)
     }
 
-    fn len(&self) -> usize {
+    /// The number of tasks that this thief sees: [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
         self.shared.len()
     }
 }
+
+crate::handles::thief_methods!(
+    [T: Send, const FIFO: bool, M: Memory] Thief<T, FIFO, M>;
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        self.half(into)
+    }
+);
 
 impl<T, const FIFO: bool, M: Memory> Clone for Thief<T, FIFO, M> {
     fn clone(&self) -> Self {

@@ -11,7 +11,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 use super::block::Block;
 use super::blocks::{Blocks, Thief};
 use crate::ring::{CapacityError, NoMemory};
-use crate::traits::{OutOfMemory, Owner};
+use crate::traits::OutOfMemory;
 
 /// The owner of a block-based queue: it takes the oldest task, and thieves the oldest that is not
 /// in the owner's block.
@@ -22,8 +22,8 @@ use crate::traits::{OutOfMemory, Owner};
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
-/// | [`push`](Owner::push) | wait-free, amortised constant | no fence, no compare-and-swap |
-/// | [`pop`](Owner::pop) | lock-free | the same; at a block's border two read-modify-writes |
+/// | [`push`](crate::Owner::push) | wait-free, amortised constant | no fence, no compare-and-swap |
+/// | [`pop`](crate::Owner::pop) | lock-free | the same; at a block's border two read-modify-writes |
 /// | [`steal`](crate::Thief::steal) | lock-free | one compare-and-swap and one addition for a task, or for several of a block; loads of each emptied block above a closed one |
 ///
 /// ```
@@ -185,11 +185,14 @@ impl<T: Send, M: Memory> BwosFifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
-    type Thief = Thief<T, true, M>;
-
+impl<T: Send, M: Memory> BwosFifo<T, M> {
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let mut tail = self.shared.tail();
         if tail == self.shared.size() {
             if let Err(NoMemory) = self.advance() {
@@ -208,7 +211,7 @@ impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
 
     /// Takes the oldest task.
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let mut head = self.shared.head();
         if head == self.limit.get() {
             if !self.find() {
@@ -223,14 +226,6 @@ impl<T: Send, M: Memory> Owner<T> for BwosFifo<T, M> {
         // SAFETY: the block is the owner's from `head` on, and the task is taken once, since `head`
         // is above it now.
         Some(unsafe { block.read(head) })
-    }
-
-    fn thief(&self) -> Self::Thief {
-        Thief::new(&self.shared)
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
     }
 }
 

@@ -10,7 +10,7 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 use super::block::Block;
 use super::blocks::{Blocks, Thief};
 use crate::ring::{CapacityError, NoMemory};
-use crate::traits::{OutOfMemory, Owner};
+use crate::traits::OutOfMemory;
 
 /// The owner of a block-based deque: it takes the youngest task, thieves the oldest.
 ///
@@ -19,8 +19,8 @@ use crate::traits::{OutOfMemory, Owner};
 ///
 /// | operation | progress | cost |
 /// |---|---|---|
-/// | [`push`](Owner::push) | wait-free, amortised constant | no fence, no compare-and-swap |
-/// | [`pop`](Owner::pop) | wait-free | the same; at a block's border a read-modify-write |
+/// | [`push`](crate::Owner::push) | wait-free, amortised constant | no fence, no compare-and-swap |
+/// | [`pop`](crate::Owner::pop) | wait-free | the same; at a block's border a read-modify-write |
 /// | [`steal`](crate::Thief::steal) | lock-free | one compare-and-swap and one addition for a task, or for several of a block |
 ///
 /// ```
@@ -116,11 +116,14 @@ impl<T: Send, M: Memory> BwosLifo<T, M> {
     }
 }
 
-impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
-    type Thief = Thief<T, false, M>;
-
+impl<T: Send, M: Memory> BwosLifo<T, M> {
+    /// Adds a task.
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let mut tail = self.shared.tail();
         if tail == self.shared.size() {
             if let Err(NoMemory) = self.advance() {
@@ -135,8 +138,9 @@ impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
         Ok(())
     }
 
+    /// Takes the youngest task.
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let mut tail = self.shared.tail();
         if tail == self.shared.head() {
             if !self.retreat() {
@@ -150,14 +154,6 @@ impl<T: Send, M: Memory> Owner<T> for BwosLifo<T, M> {
         // SAFETY: the block is the owner's from `head` on, and the task is taken once, since `tail`
         // is below it now.
         Some(unsafe { self.block().read(tail) })
-    }
-
-    fn thief(&self) -> Self::Thief {
-        Thief::new(&self.shared)
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
     }
 }
 

@@ -106,25 +106,32 @@ macro_rules! owner_of_blocks {
 
         impl<T: Send, M: Memory> Default for $owner<T, M> {
             fn default() -> Self {
-                match Self::with_capacity(crate::ring::DEFAULT_CAPACITY) {
-                    Ok(queue) => queue,
-                    Err(_) => crate::traits::out_of_memory::<T>(),
-                }
+                crate::traits::made::<T, _, _>(Self::with_capacity(crate::ring::DEFAULT_CAPACITY))
             }
         }
 
         impl<T: Send, M: Memory> crate::traits::ExactlyOnce<T> for $owner<T, M> {}
 
-        impl<T: Send, M: Memory> ::core::fmt::Debug for $owner<T, M> {
-            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
-                f.debug_struct(stringify!($owner))
-                    .field("len", &self.shared.len())
-                    .finish_non_exhaustive()
+        impl<T: Send, M: Memory> $owner<T, M> {
+            /// A handle for thieves; any number of them.
+            pub fn thief(&self) -> Thief<T, $fifo, M> {
+                Thief::new(&self.shared)
+            }
+
+            /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+            pub fn len(&self) -> usize {
+                self.shared.len()
             }
         }
 
-        crate::handles::methods!(
-            T; [T: Send, M: Memory] $owner<T, M>; [T: Send, M: Memory] Thief<T, $fifo, M>
+        impl<T: Send, M: Memory> ::core::fmt::Debug for $owner<T, M> {
+            fn fmt(&self, f: &mut ::core::fmt::Formatter<'_>) -> ::core::fmt::Result {
+                f.debug_struct(stringify!($owner)).field("len", &self.len()).finish_non_exhaustive()
+            }
+        }
+
+        crate::handles::owner_methods!(
+            [T: Send, M: Memory] [T: Send, M: Memory] $owner<T, M>, Thief<T, $fifo, M>
         );
     };
 }

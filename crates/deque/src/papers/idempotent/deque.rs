@@ -74,18 +74,14 @@
 //! of nothing: 59, 42, 44 and 12. If each push stores the anchor they are 56, 58, 59 and 12
 //! (`examples/queue_instructions.rs`, callgrind, 2026-11-26 and 2026-11-22).
 
-use std::sync::Arc;
-
 use core::cell::Cell;
-use core::marker::PhantomData;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::anchor::{Front, MOST};
 use super::{Repeatable, slots::Slots};
-use crate::handles::{handles, methods};
 use crate::owned::Owned;
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, NoMemory};
-use crate::traits::{OutOfMemory, Owner, Steal};
+use crate::ring::{CapacityError, NoMemory};
+use crate::traits::{OutOfMemory, Steal};
 
 /// In one line; the module says why.
 struct Ends<M: Memory> {
@@ -102,6 +98,18 @@ struct Shared<M: Memory> {
 }
 
 impl<M: Memory> Shared<M> {
+    fn new(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        if capacity.is_power_of_two() && capacity > MOST {
+            return Err(CapacityError::TooLarge(capacity));
+        }
+        let ends = CachePadded::new(Ends {
+            anchor: M::Word::new(Front { head: index, tag: 0 }.pack()),
+            tail: M::Word::new(index),
+            run_end: Owned::new(Cell::new(index)),
+        });
+        Ok(Shared { ends, slots: Slots::new(capacity)? })
+    }
+
     fn len(&self) -> usize {
         // Relaxed: lengths are estimates.
         let front = Front::unpack(self.ends.anchor.load(Ordering::Relaxed));
@@ -109,62 +117,52 @@ impl<M: Memory> Shared<M> {
     }
 }
 
-/// The owner of an idempotent double-ended queue. **A task may come out more than once.** The
-/// module says what a thief would have to sleep through for one to be lost.
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Owner::push) | wait-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | wait-free | no fence, no compare-and-swap |
-/// | [`steal`](Thief::steal) | lock-free | one compare-and-swap |
-pub struct IdempotentDeque<T: Repeatable, M: Memory = Machine> {
-    shared: Arc<Shared<M>>,
-    /// The owner's end: one thread at a time.
-    tasks: PhantomData<Cell<T>>,
-}
-
-/// A thief's handle to an [`IdempotentDeque`] queue. It may outlive the owner.
-pub struct Thief<T, M: Memory = Machine> {
-    shared: Arc<Shared<M>>,
-    tasks: PhantomData<fn() -> T>,
-}
-
-impl<T: Repeatable> IdempotentDeque<T> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::default()
-    }
+repeating! {
+    /// The owner of an idempotent double-ended queue. **A task may come out more than once.** The
+    /// module says what a thief would have to sleep through for one to be lost.
+    ///
+    IdempotentDeque, pub starting_at
 }
 
 impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// Adds a task (`put` of Figure 3).
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
-    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(capacity, 0)
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not, or
+    /// holds 2^21 tasks.
+    #[inline]
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+        // Before anything of the queue is read: it is the client's code, which may use this queue.
+        let word = task.into_word();
+        let Shared { ends, slots } = &*self.shared;
+        // Relaxed: only the owner writes it.
+        let tail = ends.tail.load(Ordering::Relaxed);
+        if tail == self.run_end().get() && self.begin_run(tail).is_err() {
+            return Err(OutOfMemory(task));
+        }
+        slots.write(tail, word);
+        // Release: the slot is seen by who acquires this.
+        ends.tail.store(tail.wrapping_add(1), Ordering::Release);
+        Ok(())
     }
 
-    /// As [`with_capacity`](IdempotentDeque::with_capacity), with the first task at `index`: for
-    /// tests of indices that wrap around.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](IdempotentDeque::with_capacity).
-    #[doc(hidden)]
-    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        if capacity.is_power_of_two() && capacity > MOST {
-            return Err(CapacityError::TooLarge(capacity));
+    /// Takes the youngest task (`take` of Figure 3).
+    #[inline]
+    pub fn pop(&self) -> Option<T> {
+        let Shared { ends, slots } = &*self.shared;
+        // Relaxed, both: as in `try_push`, and the owner wrote the slots itself.
+        let tail = ends.tail.load(Ordering::Relaxed);
+        let front = Front::unpack(ends.anchor.load(Ordering::Relaxed));
+        if front.tasks(tail) <= 0 {
+            return None;
         }
-        let anchor = M::Word::new(Front { head: index, tag: 0 }.pack());
-        let ends = CachePadded::new(Ends {
-            anchor,
-            tail: M::Word::new(index),
-            run_end: Owned::new(Cell::new(index)),
-        });
-        let shared = Arc::new(Shared { ends, slots: Slots::new(capacity)? });
-        Ok(IdempotentDeque { shared, tasks: PhantomData })
+        let tail = tail.wrapping_sub(1);
+        self.run_end().set(tail);
+        let word = slots.read(tail);
+        // Release: who acquires it still sees the other slots.
+        ends.tail.store(tail, Ordering::Release);
+        Some(T::from_word(word))
     }
 
     #[inline(always)]
@@ -198,66 +196,10 @@ impl<T: Repeatable, M: Memory> IdempotentDeque<T, M> {
     }
 }
 
-impl<T: Repeatable, M: Memory> Default for IdempotentDeque<T, M> {
-    fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::traits::out_of_memory::<T>(),
-        }
-    }
-}
-
-impl<T: Repeatable, M: Memory> Owner<T> for IdempotentDeque<T, M> {
-    type Thief = Thief<T, M>;
-
-    /// # Errors
-    ///
-    /// [`OutOfMemory`] also if the queue holds 2^21 tasks.
+impl<T: Repeatable, M: Memory> Thief<T, M> {
+    /// Takes the oldest task (`steal` of Figure 3).
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
-        // Before anything of the queue is read: it is the client's code, which may use this queue.
-        let word = task.into_word();
-        let Shared { ends, slots } = &*self.shared;
-        // Relaxed: only the owner writes it.
-        let tail = ends.tail.load(Ordering::Relaxed);
-        if tail == self.run_end().get() && self.begin_run(tail).is_err() {
-            return Err(OutOfMemory(task));
-        }
-        slots.write(tail, word);
-        // Release: the slot is seen by who acquires this.
-        ends.tail.store(tail.wrapping_add(1), Ordering::Release);
-        Ok(())
-    }
-
-    #[inline]
-    fn pop(&self) -> Option<T> {
-        let Shared { ends, slots } = &*self.shared;
-        // Relaxed, both: as in `try_push`, and the owner wrote the slots itself.
-        let tail = ends.tail.load(Ordering::Relaxed);
-        let front = Front::unpack(ends.anchor.load(Ordering::Relaxed));
-        if front.tasks(tail) <= 0 {
-            return None;
-        }
-        let tail = tail.wrapping_sub(1);
-        self.run_end().set(tail);
-        let word = slots.read(tail);
-        // Release: who acquires it still sees the other slots.
-        ends.tail.store(tail, Ordering::Release);
-        Some(T::from_word(word))
-    }
-
-    fn thief(&self) -> Thief<T, M> {
-        Thief { shared: Arc::clone(&self.shared), tasks: PhantomData }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
-}
-
-impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
-    #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         let Shared { ends, slots } = &*self.shared;
         // Acquire: pairs with the release of a run's first push, which then shows the slots and the
         // `tail` of what was before.
@@ -275,11 +217,4 @@ impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
             Err(_) => Steal::Retry,
         }
     }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
 }
-
-handles!([T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T, M: Memory] Thief<T, M>; tasks: PhantomData);
-methods!(T; [T: Repeatable, M: Memory] IdempotentDeque<T, M>; [T: Repeatable, M: Memory] Thief<T, M>);

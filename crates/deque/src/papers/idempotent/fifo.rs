@@ -16,16 +16,11 @@
 //!
 //! The owner's release of `tail` pairs with a thief's acquire: the slots below are seen.
 
-use std::sync::Arc;
-
-use core::cell::Cell;
-use core::marker::PhantomData;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Repeatable, slots::Slots};
-use crate::handles::{handles, methods};
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY};
-use crate::traits::{OutOfMemory, Owner, Steal};
+use crate::ring::{CapacityError, MAX_CAPACITY};
+use crate::traits::{OutOfMemory, Steal};
 
 struct Shared<M: Memory> {
     tail: CachePadded<M::Word>,
@@ -34,6 +29,14 @@ struct Shared<M: Memory> {
 }
 
 impl<M: Memory> Shared<M> {
+    fn new(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+        Ok(Shared {
+            tail: CachePadded::new(M::Word::new(index)),
+            head: CachePadded::new(M::Word::new(index)),
+            slots: Slots::new(capacity)?,
+        })
+    }
+
     fn len(&self) -> usize {
         // Relaxed: lengths are estimates.
         let head = self.head.load(Ordering::Relaxed);
@@ -42,73 +45,20 @@ impl<M: Memory> Shared<M> {
     }
 }
 
-/// The owner of an idempotent FIFO queue. **A task may come out more than once.**
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Owner::push) | wait-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | wait-free | no fence, no compare-and-swap |
-/// | [`steal`](Thief::steal) | lock-free | one compare-and-swap |
-pub struct IdempotentFifo<T: Repeatable, M: Memory = Machine> {
-    shared: Arc<Shared<M>>,
-    /// The owner's end: one thread at a time.
-    tasks: PhantomData<Cell<T>>,
-}
-
-/// A thief's handle to an [`IdempotentFifo`] queue. It may outlive the owner.
-pub struct Thief<T, M: Memory = Machine> {
-    shared: Arc<Shared<M>>,
-    tasks: PhantomData<fn() -> T>,
-}
-
-impl<T: Repeatable> IdempotentFifo<T> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::default()
-    }
+repeating! {
+    /// The owner of an idempotent FIFO queue. **A task may come out more than once.**
+    ///
+    IdempotentFifo, pub starting_at
 }
 
 impl<T: Repeatable, M: Memory> IdempotentFifo<T, M> {
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// Adds a task (`put` of Figure 2).
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
-    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
-        Self::starting_at(capacity, 0)
-    }
-
-    /// As [`with_capacity`](IdempotentFifo::with_capacity), with the first task at `index`: for
-    /// tests of indices that wrap around.
-    ///
-    /// # Errors
-    ///
-    /// As [`with_capacity`](IdempotentFifo::with_capacity).
-    #[doc(hidden)]
-    pub fn starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
-        let shared = Arc::new(Shared {
-            tail: CachePadded::new(M::Word::new(index)),
-            head: CachePadded::new(M::Word::new(index)),
-            slots: Slots::new(capacity)?,
-        });
-        Ok(IdempotentFifo { shared, tasks: PhantomData })
-    }
-}
-
-impl<T: Repeatable, M: Memory> Default for IdempotentFifo<T, M> {
-    fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::traits::out_of_memory::<T>(),
-        }
-    }
-}
-
-impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
-    type Thief = Thief<T, M>;
-
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         // Before anything of the queue is read: it is the client's code, which may use this queue.
         let word = task.into_word();
         let shared = &*self.shared;
@@ -128,9 +78,9 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
         Ok(())
     }
 
-    /// Takes the oldest task.
+    /// Takes the oldest task (`take` of Figure 2).
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
         // Relaxed, both: the owner wrote `tail` and the slots itself, and what thieves do to `head`
         // meanwhile may be undone.
@@ -143,19 +93,12 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentFifo<T, M> {
         shared.head.store(head.wrapping_add(1), Ordering::Release);
         Some(T::from_word(word))
     }
-
-    fn thief(&self) -> Thief<T, M> {
-        Thief { shared: Arc::clone(&self.shared), tasks: PhantomData }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
 }
 
-impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
+impl<T: Repeatable, M: Memory> Thief<T, M> {
+    /// Takes the oldest task (`steal` of Figure 2).
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         // Acquire: this thief must see a `tail` no older than who put `head` here.
         let head = shared.head.load(Ordering::Acquire);
@@ -172,11 +115,4 @@ impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
             Err(_) => Steal::Retry,
         }
     }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
 }
-
-handles!([T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T, M: Memory] Thief<T, M>; tasks: PhantomData);
-methods!(T; [T: Repeatable, M: Memory] IdempotentFifo<T, M>; [T: Repeatable, M: Memory] Thief<T, M>);

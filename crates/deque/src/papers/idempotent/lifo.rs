@@ -19,16 +19,11 @@
 //!
 //! The owner's release of the anchor pairs with a thief's acquire: the slots below are seen.
 
-use std::sync::Arc;
-
-use core::cell::Cell;
-use core::marker::PhantomData;
 use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::{Repeatable, anchor::Top, slots::Slots};
-use crate::handles::{handles, methods};
-use crate::ring::{CapacityError, DEFAULT_CAPACITY, MAX_CAPACITY};
-use crate::traits::{OutOfMemory, Owner, Steal};
+use crate::ring::{CapacityError, MAX_CAPACITY};
+use crate::traits::{OutOfMemory, Steal};
 
 struct Shared<M: Memory> {
     anchor: CachePadded<M::Word>,
@@ -36,65 +31,32 @@ struct Shared<M: Memory> {
 }
 
 impl<M: Memory> Shared<M> {
+    /// Its first task is at 0.
+    fn new(capacity: usize, _: u64) -> Result<Self, CapacityError> {
+        let anchor = CachePadded::new(M::Word::new(Top { tail: 0, tag: 0 }.pack()));
+        Ok(Shared { anchor, slots: Slots::new(capacity)? })
+    }
+
     fn len(&self) -> usize {
         // Relaxed: lengths are estimates.
         Top::unpack(self.anchor.load(Ordering::Relaxed)).tail as usize
     }
 }
 
-/// The owner of an idempotent LIFO queue. **A task may come out more than once.**
-///
-/// | operation | progress | cost |
-/// |---|---|---|
-/// | [`push`](Owner::push) | wait-free, amortised constant | no fence |
-/// | [`pop`](Owner::pop) | wait-free | no fence, no compare-and-swap |
-/// | [`steal`](Thief::steal) | lock-free | one compare-and-swap |
-pub struct IdempotentLifo<T: Repeatable, M: Memory = Machine> {
-    shared: Arc<Shared<M>>,
-    /// The owner's end: one thread at a time.
-    tasks: PhantomData<Cell<T>>,
-}
-
-/// A thief's handle to an [`IdempotentLifo`] queue. It may outlive the owner.
-pub struct Thief<T, M: Memory = Machine> {
-    shared: Arc<Shared<M>>,
-    tasks: PhantomData<fn() -> T>,
-}
-
-impl<T: Repeatable> IdempotentLifo<T> {
-    /// An empty queue with room for 64 tasks before it grows.
-    pub fn new() -> Self {
-        Self::default()
-    }
+repeating! {
+    /// The owner of an idempotent LIFO queue. **A task may come out more than once.**
+    ///
+    IdempotentLifo, of
 }
 
 impl<T: Repeatable, M: Memory> IdempotentLifo<T, M> {
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// Adds a task (`put` of Figure 1).
     ///
     /// # Errors
     ///
-    /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
-    pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
-        let anchor = CachePadded::new(M::Word::new(Top { tail: 0, tag: 0 }.pack()));
-        let shared = Arc::new(Shared { anchor, slots: Slots::new(capacity)? });
-        Ok(IdempotentLifo { shared, tasks: PhantomData })
-    }
-}
-
-impl<T: Repeatable, M: Memory> Default for IdempotentLifo<T, M> {
-    fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::traits::out_of_memory::<T>(),
-        }
-    }
-}
-
-impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
-    type Thief = Thief<T, M>;
-
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         // Before anything of the queue is read: it is the client's code, which may use this queue.
         let word = task.into_word();
         let shared = &*self.shared;
@@ -112,8 +74,9 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
         Ok(())
     }
 
+    /// Takes the youngest task (`take` of Figure 1).
     #[inline]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let shared = &*self.shared;
         // Relaxed: as in `try_push`, and the owner wrote the slots itself.
         let Top { tail, tag } = Top::unpack(shared.anchor.load(Ordering::Relaxed));
@@ -123,20 +86,12 @@ impl<T: Repeatable, M: Memory> Owner<T> for IdempotentLifo<T, M> {
         shared.anchor.store(Top { tail: top, tag }.pack(), Ordering::Release);
         Some(T::from_word(word))
     }
-
-    fn thief(&self) -> Thief<T, M> {
-        Thief { shared: Arc::clone(&self.shared), tasks: PhantomData }
-    }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
 }
 
-impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
-    /// Takes the youngest task.
+impl<T: Repeatable, M: Memory> Thief<T, M> {
+    /// Takes the youngest task (`steal` of Figure 1).
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         let shared = &*self.shared;
         // Acquire: pairs with the owner's releases.
         let seen = shared.anchor.load(Ordering::Acquire);
@@ -150,11 +105,4 @@ impl<T: Repeatable, M: Memory> crate::traits::Thief<T> for Thief<T, M> {
             Err(_) => Steal::Retry,
         }
     }
-
-    fn len(&self) -> usize {
-        self.shared.len()
-    }
 }
-
-handles!([T: Repeatable, M: Memory] IdempotentLifo<T, M>; [T, M: Memory] Thief<T, M>; tasks: PhantomData);
-methods!(T; [T: Repeatable, M: Memory] IdempotentLifo<T, M>; [T: Repeatable, M: Memory] Thief<T, M>);

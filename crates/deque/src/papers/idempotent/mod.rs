@@ -14,6 +14,73 @@
 //! A thief reads the slot before it knows whether the task is its own, and the owner may be writing
 //! it at that moment. So a slot is one word of shared memory, and a task must fit it.
 
+/// The constructors of an owner's handle whose `shared` part is made of a capacity and the first
+/// index.
+macro_rules! constructors {
+    ($owner:ident, $visible:vis $starting_at:ident) => {
+        impl<T: Repeatable> $owner<T> {
+            /// An empty queue with room for 64 tasks before it grows.
+            pub fn new() -> Self {
+                Self::default()
+            }
+        }
+
+        impl<T: Repeatable, M: Memory> $owner<T, M> {
+            /// An empty queue with room for `capacity` tasks before it grows.
+            ///
+            /// # Errors
+            ///
+            /// [`CapacityError`] if `capacity` is 0, no power of two, too large, or cannot be had.
+            pub fn with_capacity(capacity: usize) -> Result<Self, CapacityError> {
+                Self::$starting_at(capacity, 0)
+            }
+
+            /// As [`with_capacity`](Self::with_capacity), with the first task at `index`: for tests
+            /// of indices that wrap around.
+            ///
+            /// # Errors
+            ///
+            /// As [`with_capacity`](Self::with_capacity).
+            #[doc(hidden)]
+            $visible fn $starting_at(capacity: usize, index: u64) -> Result<Self, CapacityError> {
+                let shared = ::std::sync::Arc::new(Shared::new(capacity, index)?);
+                Ok($owner { shared, not_sync: ::core::marker::PhantomData })
+            }
+        }
+
+        impl<T: Repeatable, M: Memory> Default for $owner<T, M> {
+            fn default() -> Self {
+                crate::traits::made::<T, _, _>(Self::with_capacity(crate::ring::DEFAULT_CAPACITY))
+            }
+        }
+    };
+}
+
+/// The handles of a queue whose tasks may come out more than once.
+macro_rules! repeating {
+    ($(#[$about:meta])* $owner:ident, $visible:vis $starting_at:ident) => {
+        crate::handles::handles! {
+            $(#[$about])*
+            /// | operation | progress | cost |
+            /// |---|---|---|
+            /// | [`push`](crate::Owner::push) | wait-free, amortised constant | no fence |
+            /// | [`pop`](crate::Owner::pop) | wait-free | no fence, no compare-and-swap |
+            /// | [`steal`](crate::Thief::steal) | lock-free | one compare-and-swap |
+            $owner [T: Repeatable, M: Memory = Machine]
+            [T: Repeatable, M: Memory] <T, M> of Shared<M>
+        }
+
+        super::constructors!($owner, $visible $starting_at);
+        crate::handles::lengths!([T: Repeatable, M: Memory] $owner<T, M>);
+        crate::handles::owner_methods!(
+            [T: Repeatable, M: Memory] [T: Repeatable, M: Memory] $owner<T, M>, Thief<T, M>
+        );
+        crate::handles::thief_methods!([T: Repeatable, M: Memory] Thief<T, M>);
+    };
+}
+
+pub(crate) use constructors;
+
 mod anchor;
 mod deque;
 mod fifo;

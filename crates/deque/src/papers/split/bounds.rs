@@ -90,7 +90,8 @@ impl<M: Memory> Bounds<M> {
     /// A thief takes the oldest shared tasks: as many as `want` says of the number there are (at
     /// least one, at most all).
     ///
-    /// Lock-free; one locked instruction if there is a task, none if not. Figure 4, lines 3 to 7.
+    /// Lock-free; one locked instruction if there is a task, none if not. Figure 4, lines 3 to 7:
+    /// line 3 is the load, 4 the comparison, 5 the compare-and-swap, 6 and 7 what comes of it.
     #[inline]
     pub fn claim(&self, want: impl FnOnce(u32) -> u32) -> Claim {
         // Acquire: a thief that finds nothing sees the request as the owner had it when it moved
@@ -139,8 +140,9 @@ impl<M: Memory> Bounds<M> {
     /// The owner takes shared tasks back, the younger half of them (at least one), and returns the
     /// new `split`; `None` if thieves have claimed them all.
     ///
-    /// Lock-free: it starts again only if a thief claimed a task meanwhile. Figure 4, lines 41
-    /// to 57.
+    /// Lock-free: it starts again only if a thief claimed a task meanwhile. Figure 4, lines 41 to
+    /// 57: line 42 is the load, 43 the comparison, 44 the half, 45 and 47 to 53 the
+    /// compare-and-swap and its loop, 54 to 57 what comes of it. The caller does line 46.
     #[inline]
     pub fn take_back(&self) -> Option<u32> {
         // Relaxed: the compare-and-swap validates it, and if all is claimed, the answer "all" can
@@ -234,23 +236,15 @@ impl<M: Memory> Bounds<M> {
     }
 
     /// The owner moves `split` from `from` up to `to`: tasks below `to` are now shared. Whether it
-    /// did: a thief that has exposed tasks has moved the split.
+    /// did: a thief that has exposed tasks has moved the split. Figure 4, line 38.
+    ///
+    /// `tail` is what the owner takes for the tail. An owner that was asked says `from`, since the
+    /// asking thief has found nothing shared. It does not look at the word first, which would fetch
+    /// it from the thieves' cache to be read, and once more to be written.
     ///
     /// Lock-free.
-    pub fn share(&self, from: u32, to: u32) -> bool {
-        // Relaxed: validated by the compare-and-swap.
-        self.share_from(self.word.load(Ordering::Relaxed), from, to)
-    }
-
-    /// [`share`](Bounds::share) for an owner that was asked: the asking thief has found nothing
-    /// shared, so the word is not looked at first. A look would fetch it from the thieves' cache to
-    /// be read, and once more to be written.
-    pub(super) fn answer(&self, from: u32, to: u32) -> bool {
-        self.share_from(pack(from, from), from, to)
-    }
-
-    #[inline]
-    fn share_from(&self, mut seen: u64, from: u32, to: u32) -> bool {
+    pub fn share(&self, tail: u32, from: u32, to: u32) -> bool {
+        let mut seen = pack(tail, from);
         loop {
             let (tail, split) = unpack(seen);
             if split != from {
@@ -279,7 +273,7 @@ mod tests {
     fn claims_run_from_the_oldest_to_the_split() {
         let bounds = Bounds::<Machine>::new(0);
         assert_eq!(bounds.claim(|_| 1), Claim::Empty);
-        assert!(bounds.share(0, 3));
+        assert!(bounds.share(0, 0, 3));
         assert_eq!(bounds.claim(|_| 1), Claim::Taken { first: 0, count: 1 });
         assert_eq!(bounds.claim(|shared| shared), Claim::Taken { first: 1, count: 2 });
         assert_eq!(bounds.claim(|_| 1), Claim::Empty);
@@ -288,7 +282,7 @@ mod tests {
     #[test]
     fn the_owner_takes_back_the_younger_half_and_never_less_than_one() {
         let bounds = Bounds::<Machine>::new(0);
-        assert!(bounds.share(0, 5));
+        assert!(bounds.share(0, 0, 5));
         assert_eq!(bounds.take_back(), Some(2));
         assert_eq!(bounds.take_back(), Some(1));
         assert_eq!(bounds.take_back(), Some(0));
@@ -309,7 +303,7 @@ mod tests {
         assert_eq!(bounds.settle(), 7);
         assert!(!bounds.end_exposure(tail, 1));
         assert_eq!(bounds.shared(), 0);
-        assert!(bounds.share(7, 8));
+        assert!(bounds.share(7, 7, 8));
         assert!(bounds.begin_exposure().is_none());
     }
 
@@ -317,7 +311,7 @@ mod tests {
     fn indices_wrap_without_a_carry_between_the_halves() {
         let start = u32::MAX - 1;
         let bounds = Bounds::<Machine>::new(start);
-        assert!(bounds.share(start, start.wrapping_add(4)));
+        assert!(bounds.share(start, start, start.wrapping_add(4)));
         assert_eq!(bounds.shared(), 4);
         for step in 0..3 {
             let first = start.wrapping_add(step);

@@ -41,12 +41,12 @@ use poach_memory::{CachePadded, Machine, Memory, Ordering, Word};
 
 use super::sharing::{Exposure, Sharing, SplitRequest};
 use super::{Claim, Context};
-use crate::handles::methods;
+use crate::handles::{owner_methods, thief_methods};
 use crate::owned::Owned;
 use crate::ring::{
     Buffer, CapacityError, Claimed, DEFAULT_CAPACITY, NoMemory, Rings, Storage, Whole,
 };
-use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal};
+use crate::traits::{ExactlyOnce, OutOfMemory, Owner, Steal, made};
 use request::RequestWord;
 
 /// The most tasks that a thief takes at once. A share of a million tasks, say, would take it longer
@@ -262,8 +262,8 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// ```
     pub fn share(&self) -> bool {
         let head = self.shared.head();
-        let place = |split| Self::place(head, split);
-        let any = self.shared.thieves.sharing.share(head as u32, &*self.shared.request, place);
+        let Shared { thieves, request, .. } = &*self.shared;
+        let any = thieves.sharing.share(head as u32, &**request, Self::place(head));
         if any {
             self.known().set(head as u32);
             // Last: the context may use this queue.
@@ -312,9 +312,14 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         Ok(())
     }
 
-    /// Where the request stands for a split at this index, at most `head`.
-    fn place(head: u64, split: u32) -> u64 {
-        head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
+    /// Where the request stands for a split, which is at most `head`.
+    fn place(head: u64) -> impl Fn(u32) -> u64 {
+        move |split| head.wrapping_sub(u64::from((head as u32).wrapping_sub(split)))
+    }
+
+    /// A request is answered as soon as there is something to share.
+    fn should_share(_: u32) -> bool {
+        true
     }
 
     /// An owner that a thief has stopped, after a push or in a [poll](Split::poll): it answers.
@@ -322,7 +327,11 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     #[cold]
     #[inline(never)]
     fn answer(&self) -> bool {
-        let shares = !self.has_nothing_to_answer() && self.attend(self.shared.head());
+        let head = self.shared.head();
+        let Shared { thieves, request, .. } = &*self.shared;
+        let (sharing, known, place) = (&thieves.sharing, self.known(), Self::place(head));
+        let shares = !self.has_nothing_to_answer()
+            && sharing.attend(head as u32, known, &**request, place, Self::should_share);
         if shares {
             // Last: the context may use this queue.
             self.context.shared();
@@ -333,14 +342,6 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
     /// Whether the owner is stopped only because it fences.
     fn has_nothing_to_answer(&self) -> bool {
         self.shared.thieves.sharing.owner_fences() && !self.shared.request.is_asked()
-    }
-
-    /// Puts the request back, and answers a thief that asks: `grow_shared`, lines 36 to 40. Returns
-    /// whether it has shared something.
-    fn attend(&self, head: u64) -> bool {
-        let place = |split| Self::place(head, split);
-        let Shared { thieves, request, .. } = &*self.shared;
-        thieves.sharing.attend(head as u32, self.known(), &**request, place, |_| true)
     }
 
     /// The rest of a pop that has left the head at `index`, and has come down to the split, or was
@@ -365,12 +366,15 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
                 return None;
             };
             self.known().set(split);
-            follows = follows || shared.request.follow(Self::place(index, split));
+            follows = follows || shared.request.follow(Self::place(index)(split));
         }
         // SAFETY: the task at `index` is above the split, and the owner has settled since the head
         // came down.
         let task = unsafe { buffer.read(index) };
-        let has_shared = !follows && self.attend(index);
+        // Line 29.
+        let (known, request, place) = (self.known(), &*shared.request, Self::place(index));
+        let has_shared =
+            !follows && sharing.attend(index as u32, known, request, place, Self::should_share);
         // Last, both: the context may use this queue.
         if at_the_split {
             self.context.took_back();
@@ -384,27 +388,30 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
 
 impl<T: Send, M: Memory> Default for Split<T, M> {
     fn default() -> Self {
-        match Self::with_capacity(DEFAULT_CAPACITY) {
-            Ok(queue) => queue,
-            Err(_) => crate::traits::out_of_memory::<T>(),
-        }
+        made::<T, _, _>(Self::with_capacity(DEFAULT_CAPACITY))
     }
 }
 
-impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T, M, C, S> {
-    type Thief = Thief<T, M, S>;
-
+impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
+    /// Adds a task. Figure 4, lines 10 to 13 and 20 (`push`).
+    ///
+    /// # Errors
+    ///
+    /// [`OutOfMemory`], with the task, if the queue had to grow and could not.
     #[inline(always)]
-    fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
+    pub fn try_push(&self, task: T) -> Result<(), OutOfMemory<T>> {
         let (shared, buffer) = self.owned();
         let index = shared.head();
+        // Line 11.
         if !buffer.has(index) && self.reserve(index).is_err() {
             return Err(OutOfMemory(task));
         }
+        // Line 12.
         // SAFETY: the slot of the head is free, since no task is above it, and `shared` keeps the
         // rings.
         unsafe { buffer.write(index, task) };
         let next = index.wrapping_add(1);
+        // Line 13.
         shared.set_head(next);
         if !shared.undisturbed(next) {
             self.answer();
@@ -412,8 +419,9 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         Ok(())
     }
 
+    /// Takes the youngest task. Figure 4, lines 21 to 30 (`pop`).
     #[inline(always)]
-    fn pop(&self) -> Option<T> {
+    pub fn pop(&self) -> Option<T> {
         let (shared, buffer) = self.owned();
         let head = shared.head();
         let index = head.wrapping_sub(1);
@@ -426,11 +434,13 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Owner<T> for Split<T,
         Some(unsafe { buffer.read(index) })
     }
 
-    fn thief(&self) -> Thief<T, M, S> {
+    /// A handle for thieves; any number of them.
+    pub fn thief(&self) -> Thief<T, M, S> {
         Thief { shared: Arc::clone(&self.shared) }
     }
 
-    fn len(&self) -> usize {
+    /// The number of tasks. An estimate: see [`Thief::len`](crate::Thief::len).
+    pub fn len(&self) -> usize {
         let tail = self.shared.thieves.sharing.bounds.tail();
         (self.shared.head() as u32).wrapping_sub(tail) as usize
     }
@@ -442,7 +452,7 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Drop for Split<T, M, 
     fn drop(&mut self) {
         let bounds = &self.shared.thieves.sharing.bounds;
         // It fails only if a thief has exposed tasks meanwhile.
-        while !bounds.share(bounds.settle(), self.shared.head() as u32) {}
+        while !bounds.share(bounds.tail(), bounds.settle(), self.shared.head() as u32) {}
     }
 }
 
@@ -516,7 +526,8 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
         }
     }
 
-    /// Figure 4, lines 1 to 9.
+    /// Figure 4, lines 1 to 9. There is no `allstolen` (line 2); line 8 is
+    /// [`request`](Thief::request).
     #[inline]
     fn claim(&self, want: impl Fn(u32) -> u32) -> Steal<Claimed<'_, T, M, S>> {
         let shared = &*self.shared;
@@ -540,9 +551,10 @@ impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
     }
 }
 
-impl<T: Send, M: Memory, S: Storage<T>> crate::traits::Thief<T> for Thief<T, M, S> {
+impl<T: Send, M: Memory, S: Storage<T>> Thief<T, M, S> {
+    /// Takes the oldest shared task. Figure 4, lines 1 to 9 (`steal`).
     #[inline]
-    fn steal(&self) -> Steal<T> {
+    pub fn steal(&self) -> Steal<T> {
         match self.claim(|_| 1) {
             Steal::Success(mut claimed) => claimed.next().map_or(Steal::Empty, Steal::Success),
             Steal::Empty => Steal::Empty,
@@ -552,7 +564,7 @@ impl<T: Send, M: Memory, S: Storage<T>> crate::traits::Thief<T> for Thief<T, M, 
 
     /// Takes the older half of the shared tasks, but at most 128, by one compare-and-swap.
     #[inline]
-    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+    fn half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
         match self.claim(|shared| shared.div_ceil(2).min(LARGEST_BATCH)) {
             Steal::Success(mut claimed) => {
                 let first = claimed.next();
@@ -567,7 +579,7 @@ impl<T: Send, M: Memory, S: Storage<T>> crate::traits::Thief<T> for Thief<T, M, 
     }
 
     /// The number of shared tasks. An estimate, as every [length](crate::Thief::len).
-    fn len(&self) -> usize {
+    pub fn len(&self) -> usize {
         self.shared.thieves.sharing.bounds.shared() as usize
     }
 }
@@ -590,4 +602,14 @@ impl<T: Send, M: Memory, S: Storage<T>> fmt::Debug for Thief<T, M, S> {
     }
 }
 
-methods!(T; [T: Send, M: Memory, C: Context + Send, S: Storage<T>] Split<T, M, C, S>; [T: Send, M: Memory, S: Storage<T>] Thief<T, M, S>);
+owner_methods!(
+    [T: Send, M: Memory, C: Context + Send, S: Storage<T>]
+    [T: Send, M: Memory, C: Context + Send, S: Storage<T>]
+    Split<T, M, C, S>, Thief<T, M, S>
+);
+thief_methods!(
+    [T: Send, M: Memory, S: Storage<T>] Thief<T, M, S>;
+    fn steal_half<O: Owner<T>>(&self, into: &O) -> Steal<T> {
+        self.half(into)
+    }
+);

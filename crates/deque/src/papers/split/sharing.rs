@@ -247,8 +247,8 @@ impl<M: Memory> Sharing<M> {
     ///
     /// Lock-free: it starts again only if a thief has exposed tasks, or has asked, meanwhile.
     ///
-    /// Figure 4, lines 36 to 40 (`grow_shared`); here the request comes down (line 40) before the
-    /// tasks are shared (line 38).
+    /// Figure 4, lines 36 to 40 (`grow_shared`): line 37 is the half, 38 the call of
+    /// [`share`](Bounds::share), 39 the store to `known`. The request comes down (line 40) first.
     pub(super) fn attend<A: SplitRequest>(
         &self,
         head: u32,
@@ -282,7 +282,7 @@ impl<M: Memory> Sharing<M> {
                 continue;
             }
             if half > 0 {
-                if self.bounds.answer(split, to) {
+                if self.bounds.share(split, split, to) {
                     known.set(to);
                     return true;
                 }
@@ -332,7 +332,7 @@ impl<M: Memory> Sharing<M> {
             }
             M::full();
             if split != head {
-                if self.bounds.share(split, head) {
+                if self.bounds.share(self.bounds.tail(), split, head) {
                     return true;
                 }
             } else if self.bounds.settle() == split {

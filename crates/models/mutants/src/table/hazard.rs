@@ -3,47 +3,20 @@
 
 use super::{Caught, Mutant, Queue, Scene};
 
-const HERE: Mutant = Mutant {
-    name: "",
-    why: "",
-    file: "pool/src/baselines/hazard.rs",
-    was: "",
-    is: "",
-    besides: None,
-    queue: Queue::EagerBag,
-    scene: Scene::Third,
-    caught: Caught::Freed,
-};
+const HERE: Mutant =
+    Mutant::of("pool/src/baselines/hazard.rs", Queue::EagerBag, Scene::Third, Caught::Freed);
 
-pub(super) const MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "hazard-not-asked",
-        why: "a scan frees what a thread has a hazard pointer on",
-        was: "let keep = hazardous.binary_search(node).is_ok();",
-        is: "let keep = false;",
-        ..HERE
-    },
-    Mutant {
-        name: "hazard-not-looked-at-again",
-        why: "a thread does not look whether the node is still where it found it",
-        was: "if now == node {",
-        is: "if true {",
-        ..HERE
-    },
-    Mutant {
-        name: "hazard-no-fence",
-        why: "a thread looks again with its hazard pointer still in the store buffer",
-        was: "        // Pairs with the fence in `scan`.
-        M::full();",
-        is: "",
-        ..HERE
-    },
-    Mutant {
-        name: "hazard-never-freed",
-        why: "a scan forgets what it may free",
-        was: "M::free(unsafe { Freed::new(*node) });",
-        is: "",
-        caught: Caught::Leak,
-        ..HERE
-    },
-];
+mutants! {
+    HERE: "hazard-not-asked", "a scan frees what a thread has a hazard pointer on",
+        "let keep = hazardous.binary_search(node).is_ok();" => "let keep = false;";
+    HERE: "hazard-not-looked-at-again",
+        "a thread does not look whether the node is still where it found it",
+        "if now == node {" => "if true {";
+    HERE: "hazard-no-fence",
+        "a thread looks again with its hazard pointer still in the store buffer",
+        "        // Pairs with the fence in `scan`.
+        M::full();" =>
+        "";
+    HERE: "hazard-never-freed", "a scan forgets what it may free",
+        "M::free(unsafe { Freed::new(*node) });" => "", caught: Caught::Leak;
+}

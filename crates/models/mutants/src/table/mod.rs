@@ -4,6 +4,18 @@
 //! this scene, the checker catches it so. The text `was` must stand in the file exactly once, else
 //! the build fails: a mutant that changes nothing would prove nothing.
 
+/// The rows of a file: of what row the others' fields are, the name, the mistake, `was => is`, and
+/// the fields that differ.
+macro_rules! mutants {
+    ($(
+        $like:ident: $name:literal, $why:literal, $was:expr => $is:expr $(, $field:ident: $value:expr)*;
+    )*) => {
+        pub(super) const MUTANTS: &[super::Mutant] = &[$(
+            super::Mutant { name: $name, why: $why, was: $was, is: $is, $($field: $value,)* ..$like }
+        ),*];
+    };
+}
+
 mod biased;
 mod bwos;
 mod chase_lev;
@@ -45,6 +57,13 @@ pub struct Mutant {
     pub scene: Scene,
     /// What the checker finds.
     pub caught: Caught,
+}
+
+impl Mutant {
+    /// What the rows of a file have in common.
+    const fn of(file: &'static str, queue: Queue, scene: Scene, caught: Caught) -> Mutant {
+        Mutant { name: "", why: "", file, was: "", is: "", besides: None, queue, scene, caught }
+    }
 }
 
 /// A queue with its policy.

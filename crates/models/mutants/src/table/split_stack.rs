@@ -2,91 +2,47 @@
 
 use super::{Caught, Mutant, Queue, Scene};
 
-const HEAD: Mutant = Mutant {
-    name: "",
-    why: "",
-    file: "deque/src/papers/split/stack/head.rs",
-    was: "",
-    is: "",
-    besides: None,
-    queue: Queue::Forks,
-    scene: Scene::Forks,
-    caught: Caught::Race,
-};
+const HEAD: Mutant =
+    Mutant::of("deque/src/papers/split/stack/head.rs", Queue::Forks, Scene::Forks, Caught::Race);
 const STACK: Mutant = Mutant { file: "deque/src/papers/split/stack/mod.rs", ..HEAD };
 const SHARING: Mutant = Mutant { file: "deque/src/papers/split/sharing.rs", ..HEAD };
 
-pub(super) const MUTANTS: &[Mutant] = &[
-    Mutant {
-        name: "stack-no-barrier",
-        why: "a thief exposes with the owner's last pop still in its store buffer",
-        was: "Fence::Heavy => M::try_heavy(),",
-        is: "Fence::Heavy => true,",
-        ..SHARING
-    },
-    Mutant {
-        name: "stack-pops-without-its-fence",
-        why: "where there is no barrier, the owner pops with its last store still in its store buffer",
-        was: "        if fences {
+mutants! {
+    SHARING: "stack-no-barrier",
+        "a thief exposes with the owner's last pop still in its store buffer",
+        "Fence::Heavy => M::try_heavy()," => "Fence::Heavy => true,";
+    HEAD: "stack-pops-without-its-fence",
+        "where there is no barrier, the owner pops with its last store still in its store buffer",
+        "        if fences {
             // O2, where no thief's fence is process-wide.
             M::full();
         }
-",
-        is: "",
-        queue: Queue::FencedForks,
-        scene: Scene::Exposes,
-        ..HEAD
-    },
-    Mutant {
-        name: "stack-pops-past-the-floor",
-        why: "the owner does not look whether the task that it pops is shared",
-        was: "self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()",
-        is: "true",
-        ..HEAD
-    },
-    Mutant {
-        name: "stack-never-takes-back",
-        why: "the owner runs a shared task that it has not taken back",
-        was: "let Some(split) = header.sharing.bounds.take_back() else {",
-        is: "let Some(split) = header.sharing.bounds.take_back().or(Some(self.index())) else {",
-        ..HEAD
-    },
-    Mutant {
-        name: "stack-leaves-it-standing",
-        why: "the owner pops a task and does not say so: a thief exposes it",
-        was: "slot.task.store(task.map_addr(|address| address & !PRESENT), Ordering::Relaxed);",
-        is: "",
-        ..HEAD
-    },
-    Mutant {
-        name: "stack-does-not-settle",
-        why: "the owner pops at the floor while a thief exposes, and lets it go on",
-        was: "self.index() < header.sharing.bounds.settle()",
-        is: "self.index() < header.sharing.bounds.tail()",
-        ..HEAD
-    },
-    Mutant {
-        name: "stack-stops-no-pops",
-        why: "a thief that exposes does not raise the floor first: the owner pops the task at the same time",
-        was: "        // Relaxed: fences on both sides order it.
-        self.floor.store(REQUESTED, Ordering::Relaxed);",
-        is: "",
-        scene: Scene::Exposes,
-        ..STACK
-    },
-    Mutant {
-        name: "stack-exposes-what-is-not-there",
-        why: "a thief exposes a slot in which no task stands",
-        was: "slot.task.load(Ordering::Acquire).addr() & PRESENT != 0",
-        is: "true",
-        ..STACK
-    },
-    Mutant {
-        name: "stack-pushes-unreleased",
-        why: "under C11: a push shows its task before the payload",
-        was: "slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);",
-        is: "slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);",
-        scene: Scene::WeakExposes,
-        ..HEAD
-    },
-];
+" =>
+        "",
+        queue: Queue::FencedForks, scene: Scene::Exposes;
+    HEAD: "stack-pops-past-the-floor",
+        "the owner does not look whether the task that it pops is shared",
+        "self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()" => "true";
+    HEAD: "stack-never-takes-back", "the owner runs a shared task that it has not taken back",
+        "let Some(split) = header.sharing.bounds.take_back() else {" =>
+        "let Some(split) = header.sharing.bounds.take_back().or(Some(self.index())) else {";
+    HEAD: "stack-leaves-it-standing",
+        "the owner pops a task and does not say so: a thief exposes it",
+        "slot.task.store(task.map_addr(|address| address & !PRESENT), Ordering::Relaxed);" => "";
+    HEAD: "stack-does-not-settle",
+        "the owner pops at the floor while a thief exposes, and lets it go on",
+        "self.index() < header.sharing.bounds.settle()" =>
+        "self.index() < header.sharing.bounds.tail()";
+    STACK: "stack-stops-no-pops",
+        "a thief that exposes does not raise the floor first: the owner pops the task at the same time",
+        "        // Relaxed: fences on both sides order it.
+        self.floor.store(REQUESTED, Ordering::Relaxed);" =>
+        "",
+        scene: Scene::Exposes;
+    STACK: "stack-exposes-what-is-not-there", "a thief exposes a slot in which no task stands",
+        "slot.task.load(Ordering::Acquire).addr() & PRESENT != 0" => "true";
+    HEAD: "stack-pushes-unreleased", "under C11: a push shows its task before the payload",
+        "slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Release);" =>
+        "slot.task.store(descriptor.map_addr(|address| address | PRESENT), Ordering::Relaxed);",
+        scene: Scene::WeakExposes;
+}
