@@ -14,11 +14,13 @@ use poach_memory::{Machine, Memory, Ordering, Word};
 /// A number that one thread writes and any thread reads.
 pub(crate) struct Count(<Machine as Memory>::Word);
 
-impl Count {
-    fn new() -> Count {
+impl Default for Count {
+    fn default() -> Self {
         Count(Word::new(0))
     }
+}
 
+impl Count {
     /// Adds one. Only on the thread of the worker whose counter it is.
     #[inline(always)]
     pub(crate) fn up(&self) {
@@ -33,6 +35,8 @@ impl Count {
     }
 }
 
+/// The counters of one worker: the numbers of [`WorkerStats`](crate::stats::WorkerStats).
+#[derive(Default)]
 pub(crate) struct Counters {
     pub(crate) tasks: Count,
     pub(crate) steals: Count,
@@ -43,20 +47,4 @@ pub(crate) struct Counters {
     pub(crate) sleeps: Count,
     pub(crate) wakes: Count,
     pub(crate) membarriers: Count,
-}
-
-impl Counters {
-    pub(crate) fn new() -> Counters {
-        Counters {
-            tasks: Count::new(),
-            steals: Count::new(),
-            leaps: Count::new(),
-            grows: Count::new(),
-            shrinks: Count::new(),
-            exposures: Count::new(),
-            sleeps: Count::new(),
-            wakes: Count::new(),
-            membarriers: Count::new(),
-        }
-    }
 }

@@ -6,7 +6,7 @@ pub(crate) mod watch;
 
 use std::fmt;
 
-use crate::stats::counters::Counters;
+use crate::stats::counters::{Count, Counters};
 
 /// What one worker has done since its pool was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -37,44 +37,39 @@ pub struct WorkerStats {
     pub membarriers: u64,
 }
 
-type Field = (&'static str, fn(&mut WorkerStats) -> &mut u64);
+/// A column of the table: its name, its number, and the counter that it shows.
+type Field = (&'static str, fn(&mut WorkerStats) -> &mut u64, fn(&Counters) -> &Count);
 
 /// The columns of the table, in its order.
-const FIELDS: [Field; 9] = [
-    ("tasks", |stats| &mut stats.tasks),
-    ("steals", |stats| &mut stats.steals),
-    ("leaps", |stats| &mut stats.leaps),
-    ("grows", |stats| &mut stats.grows),
-    ("shrinks", |stats| &mut stats.shrinks),
-    ("exposures", |stats| &mut stats.exposures),
-    ("sleeps", |stats| &mut stats.sleeps),
-    ("wakes", |stats| &mut stats.wakes),
-    ("membarriers", |stats| &mut stats.membarriers),
+const FIELDS: &[Field] = &[
+    ("tasks", |stats| &mut stats.tasks, |counters| &counters.tasks),
+    ("steals", |stats| &mut stats.steals, |counters| &counters.steals),
+    ("leaps", |stats| &mut stats.leaps, |counters| &counters.leaps),
+    ("grows", |stats| &mut stats.grows, |counters| &counters.grows),
+    ("shrinks", |stats| &mut stats.shrinks, |counters| &counters.shrinks),
+    ("exposures", |stats| &mut stats.exposures, |counters| &counters.exposures),
+    ("sleeps", |stats| &mut stats.sleeps, |counters| &counters.sleeps),
+    ("wakes", |stats| &mut stats.wakes, |counters| &counters.wakes),
+    ("membarriers", |stats| &mut stats.membarriers, |counters| &counters.membarriers),
 ];
 
 impl WorkerStats {
     fn of(counters: &Counters) -> WorkerStats {
-        WorkerStats {
-            tasks: counters.tasks.get(),
-            steals: counters.steals.get(),
-            leaps: counters.leaps.get(),
-            grows: counters.grows.get(),
-            shrinks: counters.shrinks.get(),
-            exposures: counters.exposures.get(),
-            sleeps: counters.sleeps.get(),
-            wakes: counters.wakes.get(),
-            membarriers: counters.membarriers.get(),
+        let mut stats = WorkerStats::default();
+        for (_, field, count) in FIELDS {
+            *field(&mut stats) = count(counters).get();
         }
+        stats
     }
 
     /// Each counter's name and value, in the order of the table.
     pub fn fields(&self) -> impl Iterator<Item = (&'static str, u64)> {
         let mut copy = *self;
-        FIELDS.into_iter().map(move |(name, field)| (name, *field(&mut copy)))
+        FIELDS.iter().map(move |(name, field, _)| (*name, *field(&mut copy)))
     }
 
     fn merge(mut self, mut other: WorkerStats, merge: fn(u64, u64) -> u64) -> WorkerStats {
-        for (_, field) in FIELDS {
+        for (_, field, _) in FIELDS {
             let mine = field(&mut self);
             *mine = merge(*mine, *field(&mut other));
         }
@@ -145,7 +140,7 @@ impl fmt::Display for Stats {
             let cells = stats.fields().map(|(_, value)| value.to_string());
             [name].into_iter().chain(cells).collect::<Vec<_>>()
         };
-        let names = FIELDS.iter().map(|(name, _)| (*name).to_owned());
+        let names = FIELDS.iter().map(|(name, ..)| (*name).to_owned());
         let mut rows = vec![["worker".to_owned()].into_iter().chain(names).collect()];
         rows.extend(self.workers.iter().enumerate().map(|(i, stats)| named(i.to_string(), stats)));
         if self.guests != WorkerStats::default() {
@@ -205,5 +200,13 @@ mod tests {
     #[test]
     fn every_counter_has_a_column() {
         assert_eq!(size_of::<WorkerStats>(), FIELDS.len() * size_of::<u64>());
+        assert_eq!(size_of::<Counters>(), FIELDS.len() * size_of::<Count>());
+        let counters = Counters::default();
+        for (column, (_, _, count)) in FIELDS.iter().enumerate() {
+            (0..=column).for_each(|_| count(&counters).up());
+        }
+        let stats = WorkerStats::of(&counters);
+        let numbers = stats.fields().map(|(_, number)| number);
+        assert!(numbers.eq(1..=FIELDS.len() as u64), "each column shows a counter of its own");
     }
 }

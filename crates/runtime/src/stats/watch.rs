@@ -19,7 +19,7 @@ pub(crate) struct Watch {
 
 impl Watch {
     pub(crate) fn new() -> Watch {
-        Watch { counters: Counters::new(), track: Track::new(), processor: Word::new(0) }
+        Watch { counters: Counters::default(), track: Track::new(), processor: Word::new(0) }
     }
 
     /// Records the processor on which the worker runs.
