@@ -134,7 +134,7 @@ impl<M: Memory, S: Parking> Sleep<M, S> {
         calls && self.call_one(Caller::GoesOn, ASLEEP) || self.call_follower(owner)
     }
 
-    /// Wakes a worker in one of these states. Returns whether there was one.
+    /// Wakes the first worker, by number, in one of these states. Returns whether there was one.
     fn call_one(&self, caller: Caller, sleepers: Set) -> bool {
         while let Some(worker) = self.idle.first(sleepers) {
             if self.call(worker, caller) {

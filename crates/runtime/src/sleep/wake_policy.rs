@@ -11,7 +11,8 @@
 //!
 //! - Useful wakes fill the account to a few wakes' worth. So a program whose regions become short
 //!   is soon in debt, and a program whose woken worker is late now and then is not. A debt is
-//!   forgotten after [`FIRST_HESITATION`], and later each time that the next wake is useless again.
+//!   forgotten after [`FIRST_HESITATION`]. If the next wake is useless, too, the new debt is
+//!   remembered for twice that time, and so on.
 //! - A region that runs for [`RENT`] while its owner hesitates ends the hesitation. The owner wakes
 //!   a sleeper then, and the next region's owner does so at its first fork. The late wake costs the
 //!   account nothing, since an early one might have brought more.
@@ -22,8 +23,12 @@
 //! of a sleeper (see the README). The napper ends the hesitation then, and credits the account with
 //! the time that was lost: some dozens of wakes are made at once after that, useful or not.
 //!
-//! The clock is read in the owner's cold path: around a wake, and when a request has been met while
-//! it hesitates, which is twice for each level of a balanced tree of forks.
+//! An owner reads the clock in its cold path: around a wake, and when it meets a request while it
+//! hesitates. In a balanced tree of forks it meets one twice for each level.
+//!
+//! This file says *when* an owner wakes a sleeper; `call_one` in `mod.rs` says *which*. `SpinTime`
+//! measures how long a woken worker has worked. The worker reports that when it goes to sleep again
+//! (`Unrestricted` in `worker/idle.rs`).
 //!
 //! [`Wakes`] and [`DequeEvents`] are the callbacks of a worker's deques: they tell the pool of
 //! shared tasks.
@@ -50,14 +55,14 @@ pub struct WakePolicy<M: Memory, C: Clock> {
     /// The end of the hesitation; zero if owners do not hesitate.
     hesitate_until: M::Word,
     /// The length of the next hesitation.
-    memory: M::Word,
+    next_hesitation: M::Word,
     /// The cost of a wake to its owner: a moving average, in nanoseconds.
     cost: M::Word,
     /// The time that wakes have brought beyond their cost, in nanoseconds, and a start credit.
     account: M::Word,
     /// When an owner last put a request off, unless a thief has since had to expose its tasks.
     put_off: M::Word,
-    /// The most that the next mistaken delay of a wake counts for.
+    /// The most that the next mistaken delay of a wake is credited with, in nanoseconds.
     dearest: M::Word,
     /// One if the last wake came late, after [`RENT`], and zero if not.
     late: M::Word,
@@ -87,7 +92,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         WakePolicy {
             epoch: C::now(),
             hesitate_until: M::Word::new(0),
-            memory: M::Word::new(FIRST_HESITATION),
+            next_hesitation: M::Word::new(FIRST_HESITATION),
             cost: M::Word::new(WAKE_COST),
             account: M::Word::new(WAKE_COST * WAKES_ON_ACCOUNT),
             put_off: M::Word::new(0),
@@ -139,14 +144,14 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
     }
 
     /// An owner has woken a sleeper, which took `took`.
-    pub(crate) fn woke(&self, took: Duration) {
+    pub(crate) fn wake_took(&self, took: Duration) {
         let took = (took.as_nanos() as u64).min(WAKE_COST);
         let before = self.cost.load(Ordering::Relaxed);
         self.cost.store(before - before / 4 + took / 4, Ordering::Relaxed);
     }
 
     /// A worker that an owner had woken has worked for `worked`, and has nothing left.
-    pub(crate) fn woken(&self, worked: Duration) {
+    pub(crate) fn wake_brought(&self, worked: Duration) {
         let cost = self.cost.load(Ordering::Relaxed) * 3 / 2;
         let before = self.account.load(Ordering::Relaxed);
         let late = self.late.load(Ordering::Relaxed) != 0;
@@ -160,12 +165,12 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
         let left = (before + worked.as_nanos() as u64).checked_sub(cost);
         self.account
             .store(left.unwrap_or(0).min(before.max(cost * WAKES_ON_ACCOUNT)), Ordering::Relaxed);
-        let memory = self.memory.load(Ordering::Relaxed);
+        let length = self.next_hesitation.load(Ordering::Relaxed);
         if left.is_some() {
-            self.memory.store(FIRST_HESITATION, Ordering::Relaxed);
+            self.next_hesitation.store(FIRST_HESITATION, Ordering::Relaxed);
         } else {
-            self.hesitate_until.store(self.now() + memory, Ordering::Relaxed);
-            self.memory.store((memory * 2).min(LONGEST_HESITATION), Ordering::Relaxed);
+            self.hesitate_until.store(self.now() + length, Ordering::Relaxed);
+            self.next_hesitation.store((length * 2).min(LONGEST_HESITATION), Ordering::Relaxed);
         }
     }
 
@@ -192,7 +197,7 @@ impl<M: Memory, C: Clock> WakePolicy<M, C> {
             // all of `dearest`, since the time to come counts as well.
             let counts = if dearest == DEAREST_DELAY { lost.min(DEAREST_DELAY) } else { dearest };
             self.account.store(counts, Ordering::Relaxed);
-            self.memory.store(FIRST_HESITATION, Ordering::Relaxed);
+            self.next_hesitation.store(FIRST_HESITATION, Ordering::Relaxed);
             self.hesitate_until.store(0, Ordering::Relaxed);
         }
     }
@@ -230,7 +235,7 @@ impl<M: Memory, S: Parking, C: Clock> Context for Wakes<M, S, C> {
         }
         let start = C::now();
         if self.sleep.wake_for(self.index) {
-            self.policy.woke(C::now() - start);
+            self.policy.wake_took(C::now() - start);
         }
     }
 
@@ -295,7 +300,7 @@ mod tests {
     type WakePolicy = super::WakePolicy<Machine, SystemClock>;
     type RegionClock = super::RegionClock<Machine>;
 
-    /// A policy whose owners hesitate, and a time within its memory.
+    /// A policy whose owners hesitate, and a time at which they do.
     fn hesitating() -> (WakePolicy, u64) {
         let policy = WakePolicy::new();
         policy.hesitate_until.store(1_000 * FIRST_HESITATION, Ordering::Relaxed);
@@ -306,7 +311,7 @@ mod tests {
     fn in_debt(policy: &WakePolicy) -> u64 {
         let mut wakes = 0;
         while policy.hesitate_until.load(Ordering::Relaxed) == 0 {
-            policy.woken(Duration::ZERO);
+            policy.wake_brought(Duration::ZERO);
             wakes += 1;
         }
         wakes
@@ -329,12 +334,12 @@ mod tests {
     fn a_worker_that_is_late_now_and_then_is_woken_for_what_it_brings_otherwise() {
         let (policy, region) = (WakePolicy::new(), RegionClock::new());
         for _ in 0..100 {
-            (0..3).for_each(|_| policy.woken(Duration::from_nanos(WAKE_COST * 3)));
-            policy.woken(Duration::ZERO);
+            (0..3).for_each(|_| policy.wake_brought(Duration::from_nanos(WAKE_COST * 3)));
+            policy.wake_brought(Duration::ZERO);
             assert!(policy.is_due(&region, 1));
         }
         // What it has brought pays for a few wakes, however much that was.
-        policy.woken(Duration::from_secs(1));
+        policy.wake_brought(Duration::from_secs(1));
         assert_eq!(in_debt(&policy), WAKES_ON_ACCOUNT + 1);
     }
 
@@ -342,16 +347,16 @@ mod tests {
     fn a_wake_is_worth_what_wakes_lately_cost() {
         let (policy, region) = (WakePolicy::new(), RegionClock::new());
         policy.account.store(0, Ordering::Relaxed);
-        (0..100).for_each(|_| policy.woke(Duration::from_micros(2)));
-        policy.woken(Duration::from_nanos(3_100));
+        (0..100).for_each(|_| policy.wake_took(Duration::from_micros(2)));
+        policy.wake_brought(Duration::from_nanos(3_100));
         assert!(policy.is_due(&region, 1));
         // If the caller lost its processor meanwhile, the wake counts for no more than the first
         // guess.
-        policy.woke(Duration::from_secs(1));
-        policy.woken(Duration::from_nanos(2_000 + WAKE_COST));
+        policy.wake_took(Duration::from_secs(1));
+        policy.wake_brought(Duration::from_nanos(2_000 + WAKE_COST));
         assert!(policy.is_due(&region, 1));
         policy.account.store(0, Ordering::Relaxed);
-        policy.woken(Duration::from_nanos(3_100));
+        policy.wake_brought(Duration::from_nanos(3_100));
         assert!(!policy.is_due_at(FIRST_HESITATION / 2, &region, 1));
     }
 
@@ -373,7 +378,7 @@ mod tests {
         assert!(policy.is_due_at(now + RENT, &region, 0));
         // Whatever the late one has brought.
         policy.account.store(0, Ordering::Relaxed);
-        policy.woken(Duration::ZERO);
+        policy.wake_brought(Duration::ZERO);
         assert!(policy.is_due_at(now + 2 * RENT, &region, 1));
         assert_eq!(in_debt(&policy), 1);
     }
@@ -393,12 +398,12 @@ mod tests {
         let policy = WakePolicy::new();
         in_debt(&policy);
         let hesitates = || {
-            policy.woken(Duration::ZERO);
+            policy.wake_brought(Duration::ZERO);
             let until = policy.hesitate_until.load(Ordering::Relaxed);
             (until - policy.now()).div_ceil(FIRST_HESITATION)
         };
         assert_eq!([(); 5].map(|()| hesitates()), [2, 4, 8, 16, 16]);
-        policy.woken(Duration::from_micros(100));
+        policy.wake_brought(Duration::from_micros(100));
         policy.account.store(0, Ordering::Relaxed);
         assert_eq!(hesitates(), 1);
     }
@@ -414,7 +419,7 @@ mod tests {
         // away.
         policy.exposed_at(now + RENT + 20 * WAKE_COST);
         assert!(policy.is_due(&region, 1));
-        policy.woken(Duration::from_micros(20));
+        policy.wake_brought(Duration::from_micros(20));
         assert!(in_debt(&policy) > 10);
     }
 
@@ -522,36 +527,39 @@ mod tests {
         let hesitates = || policy.hesitate_until.load(Ordering::Relaxed) != 0;
         policy.account.store(0, Ordering::Relaxed);
         late();
-        policy.woken(Duration::ZERO);
+        policy.wake_brought(Duration::ZERO);
         assert!(!hesitates(), "it came late");
-        policy.woken(Duration::ZERO);
+        policy.wake_brought(Duration::ZERO);
         assert!(hesitates(), "the one after it did not");
         // Nor if the worker was woken at the end of the time, before the region was long enough.
         late();
         policy.hesitate_until.store(UNTIL, Ordering::Relaxed);
         assert!(policy.is_due_at(UNTIL, &region, 1));
-        policy.woken(Duration::ZERO);
+        policy.wake_brought(Duration::ZERO);
         assert!(hesitates());
         // A wake that brought just its cost was worth it.
-        policy.memory.store(LONGEST_HESITATION, Ordering::Relaxed);
+        policy.next_hesitation.store(LONGEST_HESITATION, Ordering::Relaxed);
         late();
-        policy.woken(Duration::from_nanos(WAKE_COST * 3 / 2));
-        assert_eq!(policy.memory.load(Ordering::Relaxed), FIRST_HESITATION);
+        policy.wake_brought(Duration::from_nanos(WAKE_COST * 3 / 2));
+        assert_eq!(policy.next_hesitation.load(Ordering::Relaxed), FIRST_HESITATION);
     }
 
     #[test]
     fn what_was_put_off_for_as_long_as_the_rent_was_put_off_wrongly() {
         let (policy, region) = by_the_clock();
-        policy.memory.store(LONGEST_HESITATION, Ordering::Relaxed);
+        policy.next_hesitation.store(LONGEST_HESITATION, Ordering::Relaxed);
         TIME.set(FIRST_HESITATION);
         assert!(!policy.is_due(&region, 1));
         TIME.set(FIRST_HESITATION + RENT - 1);
         policy.exposed();
-        assert!(policy.hesitates() && policy.memory.load(Ordering::Relaxed) == LONGEST_HESITATION);
+        assert!(
+            policy.hesitates()
+                && policy.next_hesitation.load(Ordering::Relaxed) == LONGEST_HESITATION
+        );
         assert!(!policy.is_due(&region, 0));
         TIME.set(FIRST_HESITATION + 2 * RENT - 1);
         policy.exposed();
         assert!(!policy.hesitates());
-        assert_eq!(policy.memory.load(Ordering::Relaxed), FIRST_HESITATION);
+        assert_eq!(policy.next_hesitation.load(Ordering::Relaxed), FIRST_HESITATION);
     }
 }

@@ -272,7 +272,7 @@ pub fn begin_asleep<W: Searcher>(worker: &W) -> u32 {
     let sleeping = worker.sleeps();
     worker.sleep().sleep_on(worker.index());
     drop(sleeping);
-    spin_time.is_woken();
+    spin_time.was_woken();
     1
 }
 
@@ -333,7 +333,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
         let unanswered = worker.awaits_barrier();
         if self.idle {
             if let Some(worked) = worker.spin_time().sleeps() {
-                worker.wake_policy().woken(worked);
+                worker.wake_policy().wake_brought(worked);
             }
         }
         let mut private = false;
@@ -363,7 +363,7 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
             Slept::ToTheEnd => (SPIN_LOOKS - 1, (self.nap * 2).min(LONGEST_NAP)),
             Slept::Called => {
                 if self.idle {
-                    worker.spin_time().is_woken();
+                    worker.spin_time().was_woken();
                 }
                 (1, FIRST_NAP)
             }

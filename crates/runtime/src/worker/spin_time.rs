@@ -102,8 +102,8 @@ impl<C: Clock> SpinTime<C> {
         self.woken.take()
     }
 
-    /// An owner has woken it.
-    pub(crate) fn is_woken(&self) {
+    /// Another thread has called it. `stop` forgets the call if the work came from no deque.
+    pub(crate) fn was_woken(&self) {
         self.woken.set(Some(Duration::ZERO));
     }
 
@@ -242,13 +242,13 @@ mod tests {
         let spin_time = SpinTime::new();
         spin_time.worked(us(5));
         assert_eq!(spin_time.sleeps(), None);
-        spin_time.is_woken();
+        spin_time.was_woken();
         spin_time.stop(true);
         spin_time.worked(us(5));
         spin_time.worked(us(6));
         assert_eq!(spin_time.sleeps(), Some(us(11)));
         assert_eq!(spin_time.sleeps(), None);
-        spin_time.is_woken();
+        spin_time.was_woken();
         spin_time.stop(false);
         assert_eq!(spin_time.sleeps(), None, "what came from outside says nothing of owners");
     }
