@@ -63,12 +63,7 @@
 //! called on a thread of the executor keeps that thread until it ends.
 #![doc = include_str!("readme.md")]
 
-pub use poach_parallel::{
-    Grain, Index, Items, Limited, WorkerLoops, par_bridge, par_chunks, par_chunks_mut, par_for,
-    par_for_init, par_map, par_map_init, par_reduce, par_sort, par_sort_by, par_sort_by_key,
-    par_sort_unstable, par_sort_unstable_by, par_sort_unstable_by_key, try_par_for, try_par_map,
-    try_par_reduce,
-};
+pub use poach_parallel::*;
 pub use poach_runtime::{
     BroadcastContext, BuildError, FnContext, JoinError, JoinHandle, Priority, Scope, ScopeFifo,
     ScopedJoinHandle, TaskBuilder, ThreadPool, ThreadPoolBuilder, Worker, Yield, blocking,
