@@ -32,7 +32,7 @@ enum Verb {
     /// Pages and comments follow the rules of prose in docs/style/Poach, as vale reads them.
     Prose(verb::prose::Options),
     /// Clippy reports nothing, and the invariants of ARCHITECTURE.md hold.
-    Lint,
+    Lint(verb::lint::Options),
     /// The documentation builds without warnings, no page has a broken link, and API pages have
     /// their READMEs.
     Docs(verb::docs::Options),
@@ -123,7 +123,7 @@ fn main() -> ExitCode {
     let outcome = match Arguments::parse().verb {
         Verb::Fmt => verb::fmt::run(),
         Verb::Prose(options) => verb::prose::run(&options),
-        Verb::Lint => verb::lint::run(),
+        Verb::Lint(options) => verb::lint::run(&options),
         Verb::Docs(options) => verb::docs::run(&options),
         Verb::Dependencies => verb::dependencies::run(),
         Verb::Documents => verb::documents::run(),

@@ -6,7 +6,7 @@ use super::{cross, dependencies, docs, fmt, lint, minimal, oldest};
 
 pub(crate) fn run() -> Result<()> {
     fmt::run()?;
-    lint::run()?;
+    lint::run(&lint::Options::default())?;
     dependencies::run()?;
     docs::run(&docs::Options::default())?;
     cross::run()?;
