@@ -21,8 +21,8 @@
 //! | module | contents |
 //! |---|---|
 //! | `methods`, [`trace`] | what a [`ThreadPool`] does for a thread that is not its worker; a timeline |
-//! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `interrupt`, `blocking`, `cancel`, `context` | what users call: each call, followed to its end |
 //! | `foreign` | forks whose fast path is written in another language |
+//! | `join`, `scope`, `spawn`, `handle`, `broadcast`, `interrupt`, `blocking`, `cancel`, `context` | what users call: each call, followed to its end |
 //! | `pool` | pools: their builder, their threads, their memory, and threads from outside that work for them |
 //! | `worker` | a thread as a worker: what it takes, the loop that looks for work, its waits |
 //! | `shared` | what the workers of a pool share: slots, inboxes, spare workers, when they end |
