@@ -11,30 +11,7 @@ use crate::words::{figure, workers};
 use crate::{Document, Row};
 
 /// The figures' white and black are the page's ground and ink here.
-const STYLE: &str = "
-:root{color-scheme:light dark;--ground:#fff;--ink:#1b1f24;--soft:#59636e;--rule:#d5dae0;--card:#f5f7f9}
-@media(prefers-color-scheme:dark){:root{--ground:#14171b;--ink:#e8eaed;--soft:#a3abb5;--rule:#363c44;
---card:#1d2127}}
-*{box-sizing:border-box}
-body{margin:0 auto;padding:1.5rem 1rem 4rem;max-width:66rem;background:var(--ground);color:var(--ink);
-font:16px/1.5 system-ui,sans-serif;overflow-wrap:break-word}
-h1{font-size:1.6rem;margin:0 0 1rem}h2{font-size:1.2rem;margin:2.4rem 0 .6rem;line-height:1.3}
-dl{display:grid;grid-template-columns:max-content minmax(0,1fr);gap:.15rem 1rem;margin:0}
-dt{color:var(--soft)}dd{margin:0}
-figure{margin:1rem 0}.scroll{overflow-x:auto}
-svg{display:block;max-width:100%;height:auto}
-svg [fill=\"#FFFFFF\"]{fill:var(--ground)}svg [fill=\"#000000\"]{fill:var(--ink)}
-svg [stroke=\"#000000\"]{stroke:var(--ink)}
-table{border-collapse:collapse;font-variant-numeric:tabular-nums;font-size:.92rem}
-th,td{padding:.15rem .7rem .15rem 0;text-align:left;border-bottom:1px solid var(--rule);vertical-align:top}
-th{font-weight:600}.n{text-align:right;white-space:nowrap}td{white-space:nowrap}.w td{white-space:normal}
-details{margin:.5rem 0}summary{cursor:pointer;color:var(--soft)}
-.claims dl{border-top:1px solid var(--rule);padding:.6rem 0}
-.paper{background:var(--card);border-radius:8px;padding:.5rem .8rem;margin:.6rem 0}
-.paper p{margin:.15rem 0}.paper b,.soft{color:var(--soft);font-weight:400}.bad{color:#d0402b}
-.narrow{display:none}
-@media(max-width:44rem){.wide{display:none}.narrow{display:block}body{font-size:15px}dl{display:block}dd{margin:0 0 .4rem}}
-";
+const STYLE: &str = concat!("\n", include_str!("page.css"));
 
 /// The page as HTML; the figures are in it, so the one file can be kept or sent.
 pub(super) fn render(document: &Document, figures: &[Drawn]) -> String {

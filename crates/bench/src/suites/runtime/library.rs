@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result, ensure};
+use poach_parallel::{par_sort, par_sort_unstable};
 use rayon::slice::ParallelSliceMut;
 
 use crate::need_stacks;
@@ -71,120 +72,93 @@ pub(super) fn comparable(workers: usize) -> Result<()> {
     Ok(())
 }
 
-/// Poach as it ships.
-#[derive(Debug)]
-pub(super) struct Poach(poach_runtime::ThreadPool, Threads);
+macro_rules! libraries {
+    ($(
+        $(#[$about:meta])*
+        $name:ident = $label:literal, $source:ident, $pool:ty, $stack:expr;
+        make: |$workers:ident, $started:ident| $make:expr;
+        call: |$called:ident, $f:ident| $call:expr;
+        sort: |$numbers:ident, $stable:ident| $sort:expr;
+    )*) => {$(
+        $(#[$about])*
+        #[derive(Debug)]
+        pub(super) struct $name($pool, Threads);
 
-impl Library for Poach {
-    const NAME: &'static str = "split";
+        impl Library for $name {
+            const NAME: &'static str = $label;
 
-    fn new(workers: usize) -> Result<Self> {
-        comparable(workers)?;
-        need_stacks(stacks(workers, 8 << 20))?;
-        let threads = Threads::default();
-        let noted = threads.clone();
-        let builder = poach_runtime::ThreadPool::builder().num_threads(workers);
-        let pool = builder.on_start(move |_| noted.note()).build();
-        Ok(Poach(pool.context("split: the pool could not be made")?, threads))
-    }
-
-    #[inline(always)]
-    fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        self.0.run(|_| f())
-    }
-
-    #[inline(always)]
-    fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        self.0.install(f)
-    }
-
-    #[inline(always)]
-    fn join<A: Send, B: Send>(
-        a: impl FnOnce() -> A + Send,
-        b: impl FnOnce() -> B + Send,
-    ) -> (A, B) {
-        poach_runtime::join(a, b)
-    }
-
-    #[inline(always)]
-    fn scope<T: FnOnce() + Send>(tasks: u64, make: impl Fn(u64) -> T + Sync) {
-        poach_runtime::scope(|scope| {
-            for number in 0..tasks {
-                let task = make(number);
-                scope.spawn(move |_| task());
+            fn new($workers: usize) -> Result<Self> {
+                comparable($workers)?;
+                need_stacks(stacks($workers, $stack))?;
+                let threads = Threads::default();
+                let noted = threads.clone();
+                let $started = move |_: usize| noted.note();
+                let pool = $make.context(concat!($label, ": the pool could not be made"))?;
+                Ok($name(pool, threads))
             }
-        });
-    }
 
-    fn sort(numbers: &mut [u64], stable: bool) {
-        let sort =
-            if stable { poach_parallel::par_sort } else { poach_parallel::par_sort_unstable };
-        sort(numbers);
-    }
+            #[inline(always)]
+            fn call<R: Send>(&self, $f: impl FnOnce() -> R + Send) -> R {
+                let $called = &self.0;
+                $call
+            }
 
-    fn worker() -> Option<usize> {
-        poach_runtime::current_thread_index()
-    }
+            #[inline(always)]
+            fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
+                self.0.install(f)
+            }
 
-    fn threads(&self) -> &Threads {
-        &self.1
-    }
+            #[inline(always)]
+            fn join<A: Send, B: Send>(
+                a: impl FnOnce() -> A + Send,
+                b: impl FnOnce() -> B + Send,
+            ) -> (A, B) {
+                $source::join(a, b)
+            }
+
+            #[inline(always)]
+            fn scope<T: FnOnce() + Send>(tasks: u64, make: impl Fn(u64) -> T + Sync) {
+                $source::scope(|scope| {
+                    for number in 0..tasks {
+                        let task = make(number);
+                        scope.spawn(move |_| task());
+                    }
+                });
+            }
+
+            fn sort($numbers: &mut [u64], $stable: bool) {
+                $sort;
+            }
+
+            fn worker() -> Option<usize> {
+                $source::current_thread_index()
+            }
+
+            fn threads(&self) -> &Threads {
+                &self.1
+            }
+        }
+    )*};
 }
 
-/// The rayon crate.
-#[derive(Debug)]
-pub(super) struct Rayon(rayon::ThreadPool, Threads);
+libraries! {
+    /// Poach as it ships.
+    Poach = "split", poach_runtime, poach_runtime::ThreadPool, 8 << 20;
+    make: |workers, started| {
+        poach_runtime::ThreadPool::builder().num_threads(workers).on_start(started).build()
+    };
+    call: |pool, f| pool.run(|_| f());
+    sort: |numbers, stable| {
+        if stable { par_sort(numbers) } else { par_sort_unstable(numbers) }
+    };
 
-impl Library for Rayon {
-    const NAME: &'static str = "rayon";
-
-    fn new(workers: usize) -> Result<Self> {
-        comparable(workers)?;
-        need_stacks(stacks(workers, 2 << 20))?;
-        let threads = Threads::default();
-        let noted = threads.clone();
-        let builder = rayon::ThreadPoolBuilder::new().num_threads(workers);
-        let pool = builder.start_handler(move |_| noted.note()).build();
-        Ok(Rayon(pool.context("rayon: the pool could not be made")?, threads))
-    }
-
-    #[inline(always)]
-    fn call<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        self.0.install(f)
-    }
-
-    #[inline(always)]
-    fn install<R: Send>(&self, f: impl FnOnce() -> R + Send) -> R {
-        self.0.install(f)
-    }
-
-    #[inline(always)]
-    fn join<A: Send, B: Send>(
-        a: impl FnOnce() -> A + Send,
-        b: impl FnOnce() -> B + Send,
-    ) -> (A, B) {
-        rayon::join(a, b)
-    }
-
-    #[inline(always)]
-    fn scope<T: FnOnce() + Send>(tasks: u64, make: impl Fn(u64) -> T + Sync) {
-        rayon::scope(|scope| {
-            for number in 0..tasks {
-                let task = make(number);
-                scope.spawn(move |_| task());
-            }
-        });
-    }
-
-    fn sort(numbers: &mut [u64], stable: bool) {
+    /// The rayon crate.
+    Rayon = "rayon", rayon, rayon::ThreadPool, 2 << 20;
+    make: |workers, started| {
+        rayon::ThreadPoolBuilder::new().num_threads(workers).start_handler(started).build()
+    };
+    call: |pool, f| pool.install(f);
+    sort: |numbers, stable| {
         if stable { numbers.par_sort() } else { numbers.par_sort_unstable() }
-    }
-
-    fn worker() -> Option<usize> {
-        rayon::current_thread_index()
-    }
-
-    fn threads(&self) -> &Threads {
-        &self.1
-    }
+    };
 }
