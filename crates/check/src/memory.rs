@@ -63,7 +63,7 @@ unsafe impl Memory for Simulated {
     }
 }
 
-/// The simulated machine without a process-wide barrier: both ends of the fence are full fences.
+/// The simulated machine without a process-wide barrier: both ends of an asymmetric fence are full.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct WithoutBarrier;
 

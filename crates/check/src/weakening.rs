@@ -1,7 +1,7 @@
 //! Orderings and fences of the code under test, played weaker than they are written.
 //!
 //! A search may play one access without its acquire or its release, or leave one fence out: the
-//! source stays as it is. If the scene is refuted then, it needed the ordering.
+//! source stays as it is. If the search then finds a violation, the code needed the ordering.
 
 use core::fmt;
 use std::panic::Location;

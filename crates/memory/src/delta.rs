@@ -209,7 +209,8 @@ impl Delta {
     }
 
     /// A bound of [`largest_known`] pops, for tests and benchmarks on a processor without a known
-    /// bound. With a store between pops it is about twice the largest processor's need.
+    /// bound. With a store between pops this is about twice what the processor with the largest
+    /// bound needs.
     ///
     /// # Safety
     ///

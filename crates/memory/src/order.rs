@@ -241,7 +241,7 @@ unsafe impl<M: Memory> StoreLoad<M> for Asymmetric<M> {
     #[cold]
     fn ask_owner(&self) {
         if M::can_lose() {
-            // Relaxed, both: the owner reads nothing else by it. On failure it was asked before.
+            // Relaxed, both: the owner reads this word alone. On failure it was asked before.
             let _ = self.state.compare_exchange(LIGHT, ASKED, Ordering::Relaxed, Ordering::Relaxed);
         }
     }

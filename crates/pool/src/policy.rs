@@ -17,7 +17,8 @@
 //!
 //! `check_empty` (lines 30-36, section 5.5) must not be deceived by a task that comes to a pool it
 //! has passed while the last one leaves a pool it has not reached yet. It answers `true` only if B
-//! and C find no task, and D reads the same [announcements](Mechanism::announced) and pools as A.
+//! and C find no task, and D reads the same [announcements](Mechanism::announced) as A, and that
+//! the pools are the same.
 //!
 //! | step | | |
 //! |---|---|---|
@@ -317,6 +318,7 @@ impl<T: Send, P: Mechanism<T>> Taker<T, P> {
                 return false;
             }
         }
+        // Step D.
         let again = (0..count).map(|pool| pools.announced(pool)).fold(0, u64::wrapping_add);
         again == sum && pools.pools() == count && pools.changes() == changes
     }

@@ -7,8 +7,9 @@
 //! A [`Registry`] is an append-only vector of segments, each twice as long as the one before.
 //! `push` takes a number with one compare-and-swap (lock-free); `get` is two loads (wait-free).
 //!
-//! [`Entries`] are records, each held by one handle at a time. A new handle claims a released
-//! entry, so there are never more entries than there were handles at one time.
+//! [`Entries`] are records, each held by one handle at a time. A new handle claims a released entry
+//! with the content of its record, so there are never more entries than there were handles at one
+//! time.
 
 use core::ptr;
 

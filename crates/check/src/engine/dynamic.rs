@@ -2,7 +2,8 @@
 //!
 //! A thread's number is the number of threads made before it. To make a thread is a
 //! read-modify-write of a word that counts them, so the search chooses the order. All that the
-//! maker has done happens before the new thread ([`Machine::learn`]), and its stores are in memory.
+//! maker has done happens before the new thread ([`Machine::learn`]), and the maker's stores are in
+//! memory before it exists.
 //!
 //! [`Machine::learn`]: crate::machine::Machine::learn
 

@@ -301,7 +301,7 @@ pub(super) fn resume(fiber: &mut Fiber) {
 }
 
 impl Engine {
-    /// Whether that is what is wrong with the execution. `None` if it was unwound.
+    /// Whether a thread's panic, `None` if it was unwound, is what is wrong with the execution.
     fn panics(&mut self, message: Option<String>) -> bool {
         let current = self.current;
         self.panicked[current] = false;

@@ -299,8 +299,8 @@ impl Engine {
     }
 
     /// A step of a thread that unwinds. As a rule the thread has failed, and nothing matters any
-    /// more. But if the panic may be caught, the others see what the destructors do. All run in one
-    /// go, since the threads of a model share one thread of the system, which panics.
+    /// more. But if the panic may be caught, the others see what the destructors do. These run in
+    /// one go, since the threads of a model share one thread of the system, which panics.
     #[cold]
     fn request_unwinding(
         &mut self,
@@ -591,7 +591,7 @@ impl Engine {
         allowed.unwrap_or(true)
     }
 
-    /// Its captures are to be dropped outside of the engine: they may look at words.
+    /// The job's captures are to be dropped outside of the engine: they may look at words.
     fn drop_unstarted(&mut self, thread: usize) -> Option<Job> {
         if self.mode != Mode::Unwind {
             return None;

@@ -174,7 +174,7 @@ pub(crate) enum Op {
     Load(Loc),
     Store(Loc, u64),
     Change(Loc, Change),
-    /// A read-modify-write that waits until the word, shifted right by these bits, is zero.
+    /// A read-modify-write that waits until the word, shifted right by the number, is zero.
     Await(Loc, u8, Change),
     /// It waits until a thread has ended and all its stores are in memory.
     Join(u8),

@@ -32,9 +32,9 @@
 //! Sleep sets and states are combined as Godefroid does: each state is kept with the sleep set that
 //! it was explored with. If the state comes again with a sleep set that lacks some of those events,
 //! exactly these events are explored. Every step changes its thread's fingerprint, so no state can
-//! come again within one execution, and nothing is put off for ever. `tests/it/litmus.rs` and
-//! `tests/it/reduction.rs` of `crates/models` compare the verdicts and outcomes with those of
-//! searches that leave out less.
+//! come again within one execution, and nothing is put off for ever. `tests/it/litmus.rs`, and
+//! `crates/models/tests/it/reduction.rs`, compare the verdicts and outcomes with those of searches
+//! that leave out less.
 //!
 //! *Waiting.* Of the rounds of a waiting thread the search explores those that see something new,
 //! and that the thread gives up at any of them: see [`machine::waits`](crate::machine) for the

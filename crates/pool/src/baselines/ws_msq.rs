@@ -147,7 +147,8 @@ fn take<T, M: Memory>(node: &Node<T, M>) -> T {
     node.task.with(|task| {
         // SAFETY: written before the node was published, and never again.
         let task = unsafe { task.read() };
-        // SAFETY: the winner alone reads it, from a node with a task: the dummy is no `next`.
+        // SAFETY: the winner alone reads it, from a node with a task: the first dummy, made without
+        // one, is no `next`.
         unsafe { task.assume_init() }
     })
 }

@@ -21,7 +21,8 @@ const MORE: [usize; 2] = [57, 960];
 /// | 12..24 | the consumer whose `taken` word says how much of the chunk is taken |
 /// | 24..64 | tag: grows with every change of owner, so that no value comes twice |
 ///
-/// It wraps after 10^12 thefts of a chunk, and harms a thief that slept through exactly as many.
+/// The tag wraps after 10^12 thefts of a chunk, and then harms only a thief that slept through
+/// exactly as many.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Term(pub(super) u64);
 
@@ -176,7 +177,7 @@ impl<T, M: Memory> Chunk<T, M> {
         }
         let which = usize::from(consumer >= INLINE + MORE[0]);
         let made = Box::into_raw(try_box(More::<M>::new(words(MORE[which])?)).ok()?);
-        // Release pairs with `taken`, which acquires another thread's words on failure.
+        // Release pairs with `taken`. Relaxed on failure: `taken` below acquires the other's words.
         if self.more[which]
             .compare_exchange(ptr::null_mut(), made, Ordering::Release, Ordering::Relaxed)
             .is_err()
@@ -197,7 +198,7 @@ impl<T, M: Memory> Chunk<T, M> {
         Term(self.term().load(Ordering::Acquire)).owner() == consumer
     }
 
-    /// The number of tasks left, if the chunk is `consumer`'s.
+    /// The tasks left, if the chunk is `consumer`'s: a hint, or a step of `check_empty`'s argument.
     pub(super) fn held_for(&self, consumer: usize) -> u64 {
         // Acquire: `taken` is read after it, in this term or a later one.
         let term = Term(self.term().load(Ordering::Acquire));
@@ -212,7 +213,8 @@ impl<T, M: Memory> Chunk<T, M> {
     /// Lines 95, 134: another consumer may be after the slot, too. `true`: the caller has the task.
     pub(super) fn claim(&self, slot: u64) -> bool {
         let bit = 1 << (slot % 64);
-        // Relaxed: the winner's Acquire of `filled` makes the task readable.
+        // Relaxed: this one word decides between the two. The winner's Acquire of `filled` makes
+        // the task readable.
         self.claims[(slot / 64) as usize].fetch_or(bit, Ordering::Relaxed) & bit == 0
     }
 

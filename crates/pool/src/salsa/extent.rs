@@ -2,9 +2,10 @@
 //!
 //! A new consumer takes the free pool with the lowest number. Pools with the greatest numbers are
 //! *closed* once they have no consumer and no task, so that an empty `get` does not look at every
-//! pool that was ever used. The consumer that closes them leaves, or has found the last pool empty
-//! and without a holder. A pool is in use while a consumer holds it, or while a chunk in its lists
-//! is its own. A consumer opens its pool when it claims it, a producer when it has named a chunk.
+//! pool that was ever used. An unused pool before one in use stays open. The consumer that closes
+//! them leaves, or has found the last pool empty and without a holder. A pool is in use while a
+//! consumer holds it, or while a chunk in its lists is its own. A consumer opens its pool when it
+//! claims it, a producer when it has named a chunk.
 //!
 //! # Why no task is behind the extent
 //!

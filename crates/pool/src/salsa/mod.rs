@@ -1,4 +1,5 @@
-//! SALSA: a single-consumer pool. Its owner takes without fence or exchange; thieves steal chunks.
+//! SALSA: a single-consumer pool. Its owner takes without a fence or a compare-and-swap; thieves
+//! steal whole chunks.
 //!
 //! Source: Gidron, Keidar, Perelman and Perez, *SALSA: Scalable and Low Synchronization NUMA-aware
 //! Algorithm for Producer-Consumer Pools*, algorithms 3-6, sections 5 to 7. Line numbers are that

@@ -25,7 +25,8 @@ impl<T: Send, M: Memory, F: StoreLoad<M>> SalsaConsumer<T, M, F> {
         second_best
     }
 
-    /// Point 2: whether `from` is not at the chunk, nor will be in the term `old`, which has ended.
+    /// Point 2: whether `from` alone published takes in the term `old`, which has ended, is not at
+    /// the chunk, and will not come there in that term.
     fn is_left_alone(
         victim: &ConsumerRecord<T, M, F>,
         chunk: &Chunk<T, M>,

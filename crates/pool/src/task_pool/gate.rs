@@ -21,11 +21,12 @@
 //! 3. *w3 sees the watch, and w4 locks after s1.* There is an entry, this one or an earlier one. It
 //!    is taken out before it is woken: each thing put wakes one sleeper, never the same one twice.
 //!
-//! So a sleeper that comes while another sleeps, or after one was woken and before a waker has
-//! found no entry, pays for a lock and not for a process-wide barrier. **If the end of a watch did
-//! not clear *fenced***, the next watch would begin without a barrier: a waker could miss the
-//! watch, and a sleeper the thing. **If a watch were fenced from its begin**, a second sleeper
-//! would look before the first one's barrier. Models find both.
+//! So a sleeper that comes to a fenced watch pays for a lock and not for a process-wide barrier. A
+//! watch lasts while a thread sleeps, and then until a waker has found no entry, or a sleeper has
+//! removed the last. **If the end of a watch did not clear *fenced***, the next watch would begin
+//! without a barrier: a waker could miss the watch, and a sleeper the thing. **If a watch were
+//! fenced from its begin**, a second sleeper would look before the first one's barrier. Models find
+//! both.
 //!
 //! If a sleeper finds what it waits for by itself, and its entry is gone, it was woken for another
 //! thing, and wakes the next in its place. A sleeper that looks again, and has kept its entry, need
@@ -52,7 +53,7 @@ use crate::registry::each;
 const CLOSED: u64 = 1;
 /// Set from the start if each passing thread has more to do than look.
 const GUARDED: u64 = 2;
-/// Set while there is an entry, and until a waker has found none.
+/// Set while there is an entry, and until a waker has found none or a sleeper removed the last.
 const WATCHED: u64 = 4;
 
 pub(crate) struct Gate<M: Memory> {
@@ -123,6 +124,7 @@ impl<M: Memory> Watch<M> {
             it.lasts = false;
             it.fenced = false;
             it.ended += 1;
+            // Relaxed, as where it is set.
             self.word.fetch_and(!WATCHED, Ordering::Relaxed);
         }
     }
@@ -174,7 +176,8 @@ impl<M: Memory> Gate<M> {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        // Acquire pairs with `close`: the reason for the close is seen. Fences order the rest.
+        // Acquire pairs with `close`: a thread that sees the gate closed sees why. The fences
+        // around it order the rest.
         self.watch.word.load(Ordering::Acquire) & CLOSED != 0
     }
 
@@ -249,6 +252,7 @@ impl<M: Memory> Gate<M> {
 
     /// Returns whether the entry was gone: another thread has woken this sleeper, or is about to.
     pub(crate) fn leave(&self, entry: &Entry) -> bool {
+        // The waker, foreign code, is dropped after the lock is released.
         self.watch.leave(|| self.lock(), entry).is_none()
     }
 

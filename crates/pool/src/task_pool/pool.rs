@@ -162,7 +162,8 @@ impl<T: Send> TaskPool<T> {
     of_the_pool!();
 
     /// A guard that [closes](TaskPool::close) the pool when it is dropped. With it a producer that
-    /// panics leaves no consumer waiting for tasks that will not come, though there are others:
+    /// panics leaves no consumer waiting for tasks that will not come, even if there are other
+    /// producers:
     ///
     /// ```
     /// use poach_pool::TaskPool;

@@ -129,7 +129,7 @@ impl<T: Send> Producer<T> {
         }
     }
 
-    /// Puts a task; waits up to `timeout` for room. One beyond the range of the clock is for ever.
+    /// Puts a task; waits up to `timeout` for room. A timeout beyond the clock's range is for ever.
     ///
     /// ```
     /// use std::time::Duration;

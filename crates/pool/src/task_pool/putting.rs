@@ -35,7 +35,7 @@ impl<'a, M: Memory> Putting<'a, M> {
         Putting { busy, gate }
     }
 
-    /// As [`Gate::is_plain`]: no other check is needed.
+    /// As [`Gate::is_plain`]; if so, no other check is needed.
     #[inline(always)]
     pub(crate) fn is_plain(&self) -> bool {
         self.gate.is_plain()

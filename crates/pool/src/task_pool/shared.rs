@@ -53,7 +53,8 @@ macro_rules! of_the_pool {
             self.shared.admission.tasks.is_closed()
         }
 
-        /// The approximate number of tasks: exact while no thread puts or takes. Reads every chunk.
+        /// The approximate number of tasks in the pool: exact while no thread puts or takes. Looks
+        /// at every chunk.
         pub fn len(&self) -> usize {
             self.shared.pools.len()
         }
@@ -68,7 +69,8 @@ macro_rules! of_the_pool {
             self.shared.admission.room.as_ref().map($crate::task_pool::admission::Room::capacity)
         }
 
-        /// Whether it holds or will hold as many tasks as its capacity. Never without a capacity.
+        /// Whether the pool holds or is about to hold as many tasks as its capacity. Never without
+        /// a capacity.
         pub fn is_full(&self) -> bool {
             self.shared
                 .admission

@@ -37,7 +37,8 @@ impl<M: Memory> Sides<M> {
     }
 
     pub(crate) fn join(&self, side: Side) {
-        // Relaxed: the thread that makes a handle has one, so the count is not 0 meanwhile.
+        // Relaxed: the thread that makes a handle has another of that side, so the count is not 0
+        // meanwhile; or it has a `TaskPool`, and `leave_pool` releases this to the last `TaskPool`.
         self.handles[side as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -51,7 +52,7 @@ impl<M: Memory> Sides<M> {
             self.join(Side::Puts);
             self.join(Side::Takes);
         } else {
-            // Relaxed, as in `join`.
+            // Relaxed: the thread that makes a `TaskPool` has another, or makes the first.
             self.pools.fetch_add(1, Ordering::Relaxed);
         }
     }
@@ -66,7 +67,8 @@ impl<M: Memory> Sides<M> {
         if self.pools.fetch_sub(1, Ordering::AcqRel) > 1 {
             return [false; 2];
         }
-        // Acquire, as in `leave`. Only a `TaskPool` or a handle of that side makes another.
+        // Acquire, as in `leave`. A side without a handle stays without: only a `TaskPool` or a
+        // handle of that side makes one.
         sides.map(|side| self.handles[side as usize].load(Ordering::Acquire) == 0)
     }
 

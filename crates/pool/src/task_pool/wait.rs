@@ -31,7 +31,7 @@ use super::sleepers::Entry;
 const LOOKS: u32 = 64;
 /// The least length of a long yield. It has run a thread that computes.
 const LONG: Duration = Duration::from_millis(1);
-/// A long yield takes this multiple of the time since the thread's last wait, or more.
+/// A long yield takes at least this multiple of the time that the thread ran since its last wait.
 const LONGER: u32 = 8;
 /// During a long yield fewer tasks were taken than one in each such interval.
 const TASK: Duration = Duration::from_micros(50);

@@ -106,7 +106,8 @@ fn chunks_of_one_of_salsa_cas_that_have_gone_are_passed_over() {
     clean("salsa-cas", 0, pass_on(|| salsa_cas(1)));
 }
 
-// Twice: each look at a rival's pool begins with a full fence.
+// Two preemptions: each look at a rival's pool begins with a full fence, so the looker must be
+// stopped where the others come in between.
 
 #[test]
 fn a_bag_is_not_said_to_be_empty() {

@@ -195,6 +195,7 @@ fn who_pops_a_chunk_that_has_come_back_knows_what_is_below_it_now() {
         let ([mut first, mut second], [mut owner, mut thief]) =
             (stage.producers(), stage.consumers());
         stage.tasks.put(&mut first, &[1, 2]);
+        // Its hazard pointer stays on the chunk.
         stage.tasks.take(&mut thief, 0, 1);
         stage.tasks.take(&mut owner, 0, 1);
         stage.tasks.put(&mut first, &[3, 4]);

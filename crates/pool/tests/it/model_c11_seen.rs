@@ -247,7 +247,7 @@ fn a_chunk_that_is_filled_behind_a_look_is_not_passed_over() {
     });
 }
 
-/// Each task is taken after the next was put, so that none is announced.
+/// Twice a task is taken after the next was put: none is the last, so that none is announced.
 #[test]
 fn a_bag_with_one_list_is_not_said_to_be_empty() {
     clean("conc-bag", 2, |threads| {
@@ -343,7 +343,8 @@ fn who_uses_further_words_of_a_chunk_finds_them_whole() {
     });
 }
 
-/// The owner sees the task, and the thief does not.
+/// The owner sees the task, and the thief does not: the owner looks for tasks before it looks
+/// whether the chunk is its own.
 fn comes_during_a_theft(threads: &mut Threads) {
     let stage = Stage::new(|| fenced(4));
     let ([mut producer], [mut owner, thief]) = (stage.producers(), stage.consumers());

@@ -21,7 +21,8 @@ impl Notify {
         Notify { silent: Raw::new(1), waits: AtomicBool::new(false) }
     }
 
-    /// Lets the next [`wait`](Self::wait) return, or the one under way. Twice is once.
+    /// Lets the next [`wait`](Self::wait) return, or the one under way. Several in a row count
+    /// as one.
     #[track_caller]
     pub fn notify(&self) {
         if engine::is_weak() {
