@@ -297,6 +297,25 @@ fn detached_tasks_in_their_order() {
 }
 
 #[test]
+fn tasks_that_a_pool_is_given_in_order_run_in_it() {
+    let (send, receive) = mpsc::channel();
+    let pool = Arc::new(pool(1));
+    let own = Arc::clone(&pool);
+    pool.install(move || {
+        for i in 0..3 {
+            let send = send.clone();
+            own.spawn(move || send.send(i).unwrap());
+        }
+        for i in 10..13 {
+            let send = send.clone();
+            own.spawn_fifo(move || send.send(i).unwrap());
+        }
+    });
+    let seen: Vec<i32> = receive.iter().collect();
+    assert_eq!(seen, [10, 11, 12, 2, 1, 0]);
+}
+
+#[test]
 fn a_scope_waits_for_all_and_its_tasks_spawn_more() {
     fn tree<'s>(s: &Scope<'s>, depth: u32, count: &'s AtomicUsize) {
         count.fetch_add(1, Ordering::SeqCst);
@@ -389,6 +408,16 @@ fn yields_run_what_there_is() {
             assert_eq!(yields(), Some(Yield::Executed));
             receive.try_recv().unwrap();
         }
+        // A task from outside is no other task of this thread's.
+        thread::scope(|threads| {
+            let spawn = || pool.spawn(move || send.send(()).unwrap());
+            threads.spawn(spawn).join().unwrap();
+        });
+        assert_eq!((yield_local(), pool.yield_local()), (Some(Yield::Idle), Some(Yield::Idle)));
+        assert_eq!(pool.yield_now(), Some(Yield::Executed));
+        receive.try_recv().unwrap();
+        spawn(|| ());
+        assert_eq!(pool.yield_local(), Some(Yield::Executed));
         assert_eq!(pool.current_thread_has_pending_tasks(), Some(false));
         assert_eq!(other.current_thread_has_pending_tasks(), None);
     });

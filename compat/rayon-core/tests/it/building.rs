@@ -163,6 +163,19 @@ fn the_threads_of_a_scoped_pool_have_its_names() {
     assert_eq!(names.unwrap(), [Some("hand 0".to_owned()), Some("hand 1".to_owned())]);
 }
 
+/// Four times what a thread has that asks for none.
+#[test]
+fn the_threads_of_a_scoped_pool_have_its_call_stack() {
+    fn deep(levels: usize) -> usize {
+        let frame = std::hint::black_box([1_u8; 8 << 10]);
+        if levels == 0 { 0 } else { deep(levels - 1) + usize::from(frame[levels % 100]) }
+    }
+    let builder = ThreadPoolBuilder::new().num_threads(1).stack_size(32 << 20);
+    let levels =
+        builder.build_scoped(rayon_core::ThreadBuilder::run, |pool| pool.install(|| deep(1024)));
+    assert_eq!(levels.unwrap(), 1024);
+}
+
 #[test]
 fn a_spawn_handler_that_fails_midway_fails_the_build_and_the_started_threads_end() {
     let mut threads = Vec::new();

@@ -5,7 +5,7 @@
 
 use std::env;
 use std::error::Error;
-use std::sync::mpsc;
+use std::sync::{Barrier, mpsc};
 use std::thread;
 
 use rayon_core::{
@@ -103,6 +103,21 @@ fn whatever_is_called_first_makes_the_global_pool_as_the_environment_says() {
         } else if env::var("FIRST").unwrap() == name {
             assert_eq!(call(), 5, "{name}");
         }
+    }
+}
+
+#[test]
+fn many_threads_may_be_the_first_to_use_the_global_pool() {
+    if in_child("many_threads_may_be_the_first_to_use_the_global_pool") {
+        let together = Barrier::new(8);
+        thread::scope(|threads| {
+            for _ in 0..8 {
+                threads.spawn(|| {
+                    together.wait();
+                    assert_eq!((join(|| 1, || 2), current_num_threads()), ((1, 2), 3));
+                });
+            }
+        });
     }
 }
 
