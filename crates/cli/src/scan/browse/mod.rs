@@ -23,6 +23,7 @@ mod act;
 mod beside;
 mod canvas;
 mod keys;
+mod lines;
 mod out;
 mod outside;
 #[cfg(any(unix, windows))]
@@ -47,6 +48,7 @@ use super::names::{self, Names, Roots, joined, of};
 
 use act::Act;
 use keys::Input;
+use lines::Lines;
 use outside::path_of;
 use remove::{Plan, Target, Trashed};
 use reports::Page;
@@ -57,6 +59,9 @@ use walk::{Walk, What};
 
 /// How often a signal is looked for.
 const TICK: Duration = Duration::from_millis(100);
+
+/// How often the end of a task is looked for that the user waits for.
+const SOON: Duration = Duration::from_millis(4);
 
 /// How often a running walk is drawn, and its end looked for.
 const RUNNING: Duration = Duration::from_millis(50);
@@ -533,10 +538,9 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
     let goes: HashSet<&[Vec<u8>]> = all.iter().map(Vec::as_slice).collect();
     // Itself, or with a directory that it lies in.
     let stays = |names: &Names| !(1..=names.len()).any(|end| goes.contains(&names[..end]));
-    let mut targets = Vec::with_capacity(all.len());
-    for names in &all {
-        let mut twin = None;
-        if let Some(page) = copies {
+    let mut twins = Vec::new();
+    if let Some(page) = copies {
+        for names in &all {
             let path = joined(names.iter().map(Vec::as_slice));
             let Some(rows) = groups.get(&path[..]).cloned() else {
                 let path = escape(&path);
@@ -550,11 +554,12 @@ fn targets(browser: &Browser, paths: &[PathBuf]) -> Result<Vec<Target>> {
                 let path = escape(&path);
                 bail!("no copy of {path} would be left; this tab keeps one");
             };
-            twin = Some((given(&stays)?, stays));
+            twins.push(Some((given(&stays)?, stays)));
         }
-        targets.push(Target { root: given(names)?, names: names.clone(), twin });
     }
-    Ok(targets)
+    let twins = twins.into_iter().chain(std::iter::repeat(None));
+    let target = |(names, twin)| Ok(Target { root: given(&names)?, names, twin });
+    all.into_iter().zip(twins).map(target).collect()
 }
 
 /// Asks whether to do what was planned, if it could be planned.
@@ -571,7 +576,7 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
         Act::Delete => "Delete this for good? (On this system nothing is moved to a trash.)",
         Act::Trash => "Move this to the trash?",
     };
-    let mut lines = vec![
+    let mut heading = vec![
         question.to_owned(),
         format!("  {}", number(plan.files, ["file or link", "files and links"])),
         format!("  {}", number(plan.directories, ["directory", "directories"])),
@@ -579,10 +584,11 @@ fn ask(browser: &mut Browser, plan: io::Result<Plan>, look: Look) -> Option<Plan
     ];
     if plan.shared > 0 {
         let shared = look.units.show(plan.shared);
-        lines.push(format!("  {shared} of it stay: other files or snapshots share them"));
+        heading.push(format!("  {shared} of it stay: other files or snapshots share them"));
     }
-    lines.push("Links are not followed. The entries:".to_owned());
-    lines.extend(plan.lines());
+    heading.push("Links are not followed. The entries:".to_owned());
+    let mut lines: Lines = heading.into_iter().collect();
+    plan.tell(&mut lines);
     browser.mode = Mode::Confirm(Question { act: plan.act, lines, top: 0, ahead: None });
     Some(plan)
 }

@@ -41,6 +41,7 @@ use poach_scan::sys::Native;
 
 use super::act::Act;
 use super::item::{self, Handle, Identity, Item, Parent, changed, open};
+use super::lines::Lines;
 use super::names::{Names, joined, of};
 use super::trash;
 pub(super) use super::trash::Trashed;
@@ -229,7 +230,7 @@ impl Plan {
         self.directories += 1;
         self.bytes += seen.bytes;
         let mut names = item::list(&directory).map_err(|error| of_item(&name, error))?;
-        names.sort();
+        names.sort_unstable();
         let inside = names
             .into_iter()
             .map(|(name, is_link)| self.list(&directory, name, is_link, control, depth + 1));
@@ -237,30 +238,30 @@ impl Plan {
         Ok(Item { name, identity, changed: None, is_several: false, inside })
     }
 
-    /// What goes, an entry a line: all of it, however much that is.
-    pub(super) fn lines(&self) -> Vec<String> {
+    /// Tells what goes, an entry a line: all of it, however much that is.
+    pub(super) fn tell(&self, lines: &mut Lines) {
         /// Levels that are indented.
         const INDENTED: usize = 20;
-        let (mut lines, mut waiting) = (Vec::new(), Vec::new());
+        const INDENT: &str = "                                          ";
+        let mut waiting = Vec::new();
         for chosen in self.groups.iter().flat_map(|group| &group.chosen).rev() {
             waiting.push((&chosen.item, 0, Some(chosen)));
         }
         while let Some((item, depth, chosen)) = waiting.pop() {
             let sign = if item.inside.is_some() { "/" } else { "" };
-            lines.push(match chosen {
+            match chosen {
                 Some(Chosen { names, twin: Some(twin), .. }) => {
-                    format!("  {}  which equals {}", shown(names), shown(&twin.names))
+                    lines.push(&["  ", &shown(names), "  which equals ", &shown(&twin.names)]);
                 }
-                Some(chosen) => format!("  {}{sign}", shown(&chosen.names)),
+                Some(chosen) => lines.push(&["  ", &shown(&chosen.names), sign]),
                 None => {
-                    let indent = " ".repeat(2 + 2 * INDENTED.min(depth));
-                    format!("{indent}{}{sign}", escape(item.name.to_bytes()))
+                    let indent = &INDENT[..2 + 2 * INDENTED.min(depth)];
+                    lines.push(&[indent, &escape(item.name.to_bytes()), sign]);
                 }
-            });
+            }
             let inside = item.inside.iter().flatten().rev();
             waiting.extend(inside.map(|item| (item, depth + 1, None)));
         }
-        lines
     }
 
     /// How many entries go.

@@ -5,7 +5,7 @@ use std::io::{self, BufWriter};
 use std::panic::resume_unwind;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crossterm::event::{DisableMouseCapture, EnableMouseCapture};
 use crossterm::terminal::{
@@ -20,7 +20,7 @@ use super::canvas::{Style, Terminal};
 use super::keys::{self, Input};
 use super::out::Out;
 use super::state::{Browser, Key};
-use super::{RUNNING, view};
+use super::{RUNNING, SOON, view};
 
 /// How long a browser whose terminal is gone has to end by itself.
 const MOST_WITHOUT_TERMINAL: Duration = Duration::from_secs(10);
@@ -187,8 +187,9 @@ impl Screen {
     ) -> io::Result<T> {
         thread::scope(|scope| {
             let work = thread::Builder::new().name("work".to_owned()).spawn_scoped(scope, work)?;
+            let mut said = Instant::now();
             while !work.is_finished() {
-                match input(RUNNING) {
+                match input(SOON) {
                     Ok(Input::Key(Key::Escape)) => control.stop(),
                     Ok(Input::Escaped(key)) => {
                         control.stop();
@@ -200,10 +201,12 @@ impl Screen {
                         thread::sleep(RUNNING);
                     }
                     Ok(Input::Key(key)) => self.pending.push_back(key),
-                    Ok(Input::Nothing | Input::Other) => {
+                    Ok(Input::Nothing | Input::Other) if said.elapsed() >= RUNNING => {
+                        said = Instant::now();
                         // If the terminal is gone, the next drawing finds out.
                         let _ = self.say(&say());
                     }
+                    Ok(Input::Nothing | Input::Other) => {}
                 }
             }
             Ok(work.join().unwrap_or_else(|panic| resume_unwind(panic)))

@@ -9,6 +9,7 @@ use poach_scan::survey::Report;
 use poach_scan::{Control, Failure, Kind, Node, NodeId, Scan};
 
 use super::act::Act;
+use super::lines::Lines;
 use super::names::{Names, Roots, joined, names_of};
 use super::reports::Page;
 
@@ -51,7 +52,7 @@ pub(super) enum Wish {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Question {
     pub(super) act: Act,
-    pub(super) lines: Vec<String>,
+    pub(super) lines: Lines,
     pub(super) top: usize,
     /// How many of the next keys were typed before the question is shown, once that is known. A `y`
     /// among these keys is no answer to it.

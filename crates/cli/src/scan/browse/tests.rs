@@ -178,7 +178,7 @@ fn a_name_of_any_clusters_keeps_its_row_and_is_shown_whole_where_it_fits() {
         with_report(&mut browser, report);
         (tab..=200).step_by(16).for_each(|columns| draw(&mut browser, columns, report.name()));
     }
-    let lines = names.to_vec();
+    let lines = names.iter().collect();
     browser.mode = Mode::Confirm(Question { act: Act::Trash, lines, top: 0, ahead: None });
     draw_all(&mut browser, "a question");
 }

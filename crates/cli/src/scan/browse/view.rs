@@ -87,7 +87,7 @@ pub(super) fn draw(browser: &mut Browser, look: Look, canvas: &mut Canvas) {
     match &browser.mode {
         Mode::Help(top) => lines(HELP.iter().skip(*top), list, canvas),
         Mode::Confirm(question) => {
-            lines(question.lines.iter().skip(question.top), list, canvas);
+            lines(question.lines.from(question.top), list, canvas);
         }
         _ if browser.tab > 0 => report(browser, look, list, canvas),
         _ => rows(browser, look, whole, list, canvas),

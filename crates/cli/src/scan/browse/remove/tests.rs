@@ -55,12 +55,20 @@ fn carry_out(plan: Plan) -> (Outcome, u64) {
     (outcome, gone.into_inner())
 }
 
+fn lines_of(plan: &Plan) -> Vec<String> {
+    let mut lines = Lines::default();
+    plan.tell(&mut lines);
+    let all: Vec<String> = lines.from(0).map(str::to_owned).collect();
+    assert_eq!((lines.len(), lines.from(1).count()), (all.len(), all.len() - 1));
+    all
+}
+
 #[test]
 fn what_was_listed_goes_and_no_link_is_followed() {
     let tree = grown();
     let plan_of_all = plan(tree.path(), &["goes"]).expect("a plan");
     assert_eq!((plan_of_all.files, plan_of_all.directories), (3, 3));
-    let lines = plan_of_all.lines();
+    let lines = lines_of(&plan_of_all);
     let lines: Vec<&str> = lines.iter().map(|line| line.trim_start()).collect();
     let root = format!("{}{MAIN_SEPARATOR}goes/", tree.path().display());
     assert_eq!(lines, [&root, "a", "inner/", "b", "link", "most/"]);
@@ -117,6 +125,23 @@ fn what_has_changed_since_stays() {
         assert!(tree.path().join(kept).exists() && tree.path().join("aside/b").exists());
     }
 
+    // A directory is in another one of the same name, whether that was to go, too, or to stay.
+    for (chosen, replaced, moved) in [
+        (&["goes"][..], "goes/inner", "goes/inner/most"),
+        (&["goes", "inner"], "goes", "goes/inner"),
+    ] {
+        let tree = grown();
+        let plan = plan(tree.path(), chosen).expect("a plan");
+        let (replaced, moved) = (tree.path().join(replaced), tree.path().join(moved));
+        let aside = tree.path().join("aside");
+        fs::rename(&replaced, &aside).expect("it is ours");
+        fs::create_dir(&replaced).expect("a directory");
+        let name = moved.file_name().expect("it has a name");
+        fs::rename(aside.join(name), &moved).expect("it is ours");
+        let (outcome, gone) = carry_out(plan);
+        assert!(outcome.error.is_some() && gone == 0 && moved.exists(), "{gone}: {outcome:?}");
+    }
+
     // A file became another one.
     let tree = grown();
     let plan_of_one = plan(tree.path(), &["goes", "a"]).expect("a plan");
@@ -155,6 +180,20 @@ fn two_names_of_one_file_both_go() {
     assert!(outcome.error.is_none() && gone == 7, "{outcome:?}");
 }
 
+#[cfg(unix)]
+#[test]
+fn a_file_frees_its_bytes_with_the_last_of_its_names() {
+    let tree = grown();
+    let one = |name: &str| target(tree.path(), &["goes", name]);
+    fs::write(tree.path().join("goes/a"), vec![1; 100_000]).expect("a file");
+    // Some file systems give blocks once the content is written to the disk.
+    fs::File::open(tree.path().join("goes/a")).and_then(|it| it.sync_all()).expect("ours");
+    let alone = planned(&[one("a")]).expect("a plan").bytes;
+    fs::hard_link(tree.path().join("goes/a"), tree.path().join("goes/other")).expect("a link");
+    assert_eq!(planned(&[one("a")]).expect("a plan").bytes, 0);
+    assert_eq!(planned(&[one("a"), one("other")]).expect("a plan").bytes, alone);
+}
+
 #[test]
 fn a_given_path_is_not_deleted_nor_what_is_too_deep_and_a_stop_ends_it() {
     let tree = grown();
@@ -190,7 +229,7 @@ fn however_much_goes_all_of_it_is_listed() {
         deep.push("deep");
     }
     let plan = plan(tree.path(), &["goes"]).expect("a plan");
-    let lines = plan.lines();
+    let lines = lines_of(&plan);
     assert_eq!(lines.len() as u64, plan.files + plan.directories);
     assert_eq!(lines.len(), 60 * (files + 1));
     let last = format!("59-{}", files - 1);
@@ -205,12 +244,19 @@ fn a_copy_goes_only_if_it_equals_the_one_that_stays() {
         planned(&[Target { twin: Some((twin.root, twin.names)), ..target(tree.path(), names) }])
     };
     let plan = with_twin(&["goes", "a"], &["stays", "c"]).expect("a plan");
-    let lines = plan.lines();
+    let lines = lines_of(&plan);
     assert!(
         lines[0].contains(&format!("{MAIN_SEPARATOR}goes{MAIN_SEPARATOR}a  which equals "))
             && lines[0].contains(&format!("{MAIN_SEPARATOR}stays{MAIN_SEPARATOR}c")),
         "{lines:?}"
     );
+    // Another name of the same file is no copy, and keeps its name.
+    fs::hard_link(tree.path().join("goes/a"), tree.path().join("stays/a")).expect("a link");
+    let (outcome, gone) = carry_out(with_twin(&["goes", "a"], &["stays", "a"]).expect("a plan"));
+    let error = outcome.error.expect("it is one file").to_string();
+    assert!(gone == 0 && error.contains("it is the same file as"), "{error}");
+    fs::remove_file(tree.path().join("stays/a")).expect("ours");
+    let plan = with_twin(&["goes", "a"], &["stays", "c"]).expect("a plan");
     // One byte differs, at the same length.
     fs::write(tree.path().join("stays/c"), "cOntent").expect("a file");
     let (outcome, gone) = carry_out(plan);
