@@ -390,6 +390,11 @@ fn what_is_chosen_counts_and_nothing_else() {
     assert_eq!(totals(&["--owner", &(owner + 1).to_string()]).0, Some(0));
     let root = if owner == 0 { 3 } else { 0 };
     assert_eq!([totals(&["--owner", "root"]).0, totals(&["--group", "root"]).0], [Some(root); 2]);
+    // One option that excludes is a choice by itself.
+    fs::create_dir(tree.path().join("cache")).expect("a directory");
+    let tag = "Signature: 8a477f597d28d172789f06886806bc55";
+    fs::write(tree.path().join("cache/CACHEDIR.TAG"), tag).expect("a file");
+    assert_eq!([totals(&[]).0, totals(&["--exclude-caches"]).0], [Some(4), Some(3)]);
     let shown = poach(&["-I", "*.txt", "--all"], tree.path());
     assert!(text(&shown.stdout).contains("notes.txt") && !text(&shown.stdout).contains("inner"));
     for (arguments, named) in [

@@ -481,6 +481,25 @@ fn what_is_left_out_need_not_be_readable() {
 }
 
 #[test]
+fn what_cannot_be_read_has_no_size_under_a_selection() {
+    let tree = grown();
+    let closed = |deed, name: &CStr| {
+        let refused = deed == rig::Deed::Open && name == c"a";
+        refused.then(|| std::io::ErrorKind::PermissionDenied.into())
+    };
+    let choice = Choice { include: patterns(&["no such name"]), ..Choice::default() };
+    for memory in [None, Some(0)] {
+        let choice = Some(Arc::new(choice.clone()));
+        let options = Options { choice, memory, ..Options::default() };
+        let scan =
+            scan_on(&rig::Rigged::new(&closed), &[tree.path().into()], &options, &Control::new());
+        let totals = scan.expect("a scan").totals;
+        let sums = (totals.errors, totals.apparent_bytes, totals.disk_bytes, totals.directories);
+        assert_eq!(sums, (1, 0, 0, 0), "{memory:?}");
+    }
+}
+
+#[test]
 fn a_given_path_is_scanned_though_it_is_a_cache() {
     let tree = grown();
     let choice = Choice { exclude_caches: true, ..Choice::default() };
@@ -513,14 +532,19 @@ fn pseudo_file_systems_are_known_by_the_kernel() {
     let control = Control::new();
     let scan = poach_scan::scan(&["/proc/self/fdinfo".into()], &options, &control).expect("a scan");
     assert!(scan.totals.files > 0);
+    let scan = poach_scan::scan(&["/proc/self/task".into()], &options, &control).expect("a scan");
+    assert!(scan.totals.directories > 1);
     if Path::new("/sys/kernel").is_dir() && Path::new("/proc/self").is_dir() {
         let exclude =
             patterns(&["/usr", "/home", "/work", "/tmp", "/var", "/root", "/opt", "/dev"]);
         let choice = Choice { exclude_pseudo: true, exclude, ..Choice::default() };
-        let options = Options { choice: Some(Arc::new(choice)), ..Options::default() };
-        let scan = poach_scan::scan(&["/".into()], &options, &Control::new()).expect("a scan");
-        let root = scan.tree.roots().next().expect("a root");
-        assert!(root.directories().all(|it| it.name() != b"proc" && it.name() != b"sys"));
+        for without_sizes in [false, true] {
+            let choice = Some(Arc::new(choice.clone()));
+            let options = Options { choice, without_sizes, ..Options::default() };
+            let scan = poach_scan::scan(&["/".into()], &options, &Control::new()).expect("a scan");
+            let root = scan.tree.roots().next().expect("a root");
+            assert!(root.directories().all(|it| it.name() != b"proc" && it.name() != b"sys"));
+        }
     }
 }
 

@@ -621,3 +621,78 @@ fn a_name_with_a_backslash_is_exact_in_a_table_and_a_small_page_leaves_nothing_o
     let page = String::from_utf8(written(Format::Html, &scan, &Extent::default())).expect("text");
     assert!(page.contains("\"left\":[0,0,0]"), "something is said to be left out");
 }
+
+#[test]
+fn errors_of_a_document_are_in_order_and_many_are_no_bomb() {
+    let export = r#"[1,2,{},[{"name":"r"},[{"name":"b"},{"name":"x","read_error":true}],
+        {"name":"a","read_error":true},{"name":"c","read_error":true}]]"#;
+    let scan = read(export.as_bytes()).expect("an export");
+    assert_eq!(scan.errors.len(), 3);
+    assert!(scan.errors.is_sorted_by(|a, b| a.path < b.path), "{:?}", scan.errors);
+    // Paths of 70 MB, in a document that is not much shorter than a sixteenth of that.
+    let above = "d".repeat(60_000);
+    let unread = |number: usize| {
+        format!(",{{\"name\":\"{number}{}\",\"read_error\":true}}", "n".repeat(1_100))
+    };
+    let inside = (10_000..11_200).map(unread).collect::<Vec<_>>().concat();
+    let export = format!("[1,2,{{}},[{{\"name\":\"/r\"}},[{{\"name\":\"{above}\"}}{inside}]]]");
+    assert_eq!(read(export.as_bytes()).expect("an export").errors.len(), 1_200);
+}
+
+#[test]
+fn facts_stay_with_their_entries_where_the_first_have_none() {
+    let export = r#"[1,2,{},[{"name":"r"},[{"name":"before"},{"name":"x"},{"name":"y"}],
+        {"name":"file","mtime":77,"uid":1,"gid":2,"mode":33188},{"name":"last"}]]"#;
+    let scan = read(export.as_bytes()).expect("an export");
+    let facts = |names: &[&str]| scan.tree.find(names).expect("it is there").facts().expect("kept");
+    let file = facts(&["r", "file"]);
+    assert_eq!((file.modified(), file.owner(), file.group(), file.mode()), (77, 1, 2, 0o100_644));
+    for names in [&["r"][..], &["r", "before"], &["r", "before", "y"], &["r", "last"]] {
+        assert_eq!(facts(names), poach_scan::Facts::default(), "{names:?}");
+    }
+    let again = String::from_utf8(written(Format::Ncdu, &scan, &Extent::default())).expect("ASCII");
+    assert!(again.contains(r#""uid":1,"gid":2,"mtime":77"#), "{again}");
+}
+
+#[test]
+fn a_file_of_several_names_takes_more_memory_and_is_known_by_their_number() {
+    let entry = |at: usize| format!(",{{\"name\":\"n{at:05}\",\"ino\":{at},\"nlink\":2}}");
+    let entries = (0..9000).map(entry).collect::<Vec<_>>().concat();
+    let export = format!("[1,2,{{}},[{{\"name\":\"/r\",\"dev\":1}}{entries}]]");
+    // An entry, its name, and what waits to be told of a file with several names.
+    let least = 9000 * 2 * (24 + 7 + 32);
+    let refused = read_within(export.as_bytes(), least).expect_err("a small limit");
+    assert!(matches!(refused, ImportError::Memory(_)), "{refused}");
+    let twice = r#"[1,2,{},[{"name":"r"},{"name":"a","asize":5,"ino":7,"nlink":2},
+        {"name":"b","asize":5,"ino":7,"nlink":2}]]"#;
+    let scan = read(twice.as_bytes()).expect("an export");
+    assert_eq!((scan.totals.files, scan.totals.apparent_bytes), (2, 5));
+}
+
+#[test]
+fn how_a_scan_was_made_is_read_back_and_wrong_totals_are_refused() {
+    use std::io::{Read as _, Write as _};
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    std::fs::write(tree.path().join("file"), "12345").expect("a file");
+    for (one_file_system, follow_paths, interrupted) in
+        [(true, false, false), (false, true, false), (false, false, true)]
+    {
+        let options =
+            Options { keep_files: true, one_file_system, follow_paths, ..Options::default() };
+        let scan = scan(&[tree.path().into()], &options, &Control::new()).expect("a scan");
+        let scan = Scan { interrupted, ..scan };
+        let out = written(Format::Snapshot, &scan, &Extent::default());
+        let again = read(&out[..]).expect("a snapshot");
+        let it = (again.options.one_file_system, again.options.follow_paths, again.interrupted);
+        assert_eq!(it, (one_file_system, follow_paths, interrupted));
+        // The last of the totals, under a checksum that is right.
+        let mut contents = Vec::new();
+        flate2::read::GzDecoder::new(&out[12..]).read_to_end(&mut contents).expect("gzip");
+        *contents.last_mut().expect("a byte") ^= 1;
+        let mut other = out[..12].to_vec();
+        let mut gzip = flate2::write::GzEncoder::new(&mut other, flate2::Compression::fast());
+        gzip.write_all(&contents).and_then(|()| gzip.finish().map(drop)).expect("a vector");
+        let refused = read(&other[..]).expect_err("wrong totals").to_string();
+        assert!(refused.contains("totals"), "{refused}");
+    }
+}

@@ -334,3 +334,42 @@ fn two_files_hold_the_same_only_if_every_byte_does() {
     control.stop();
     assert!(equal("a", "b").is_err());
 }
+
+#[cfg(unix)]
+#[test]
+fn a_given_link_that_is_followed_is_compared_by_what_it_leads_to() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let path = |name: &str| tree.path().join(name);
+    for name in ["a", "b"] {
+        fs::write(path(name), "content").expect("a file");
+    }
+    symlink("b", path("link")).expect("a link");
+    let survey = Survey::new(&[Report::Duplicates], Settings::default());
+    let options = Options { follow_paths: true, ..Options::default() };
+    let control = Control::new();
+    let paths = [path("a"), path("link")];
+    let (scan, parts) = scan_with(&Direct, &paths, &options, &control, &survey).expect("threads");
+    let sections = survey.finish_on(&Direct, &scan, parts).expect("threads");
+    assert_eq!(sections[0].rows.len(), 2, "{:?}", sections[0]);
+}
+
+/// A file that grows while it is compared.
+#[test]
+fn a_file_that_grows_meanwhile_does_not_hold_the_same() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let paths = ["a", "b"].map(|name| tree.path().join(name));
+    for grows in &paths {
+        for path in &paths {
+            fs::write(path, "content").expect("a file");
+        }
+        let grow = |deed, _: &std::ffi::CStr| {
+            if deed == Deed::Data {
+                fs::write(grows, "content and more").expect("a file");
+            }
+            None
+        };
+        let [a, b] = [0, 1].map(|at: usize| File::open(&paths[at]).expect("a file"));
+        let equal = same_content(&Rigged::new(&grow), &a, &b, &Control::new());
+        assert!(!equal.expect("it is read"), "{grows:?}");
+    }
+}

@@ -40,6 +40,9 @@ fn what_has_no_entry_counts_where_it_lies() {
         };
         let one = vec![tree.path().to_owned()];
         let several = vec![tree.path().join("outer-3"), tree.path().join("outer-4/inner-0")];
+        // A given path below a directory without an entry stands by itself.
+        let nested = vec![tree.path().to_owned(), tree.path().join("outer-4/inner-0")];
+        assert_eq!(scanned(&nested, Some(0)).totals, scanned(&one, None).totals, "{way:?}");
         for paths in [one, several] {
             let whole = scanned(&paths, None);
             let (all, mut shown) = (portrait(&whole), Vec::new());
@@ -88,6 +91,8 @@ fn what_cannot_be_read_is_listed_with_its_path_all_the_same() {
     assert!(whole.errors.len() > 20, "{:?}", whole.errors);
     assert_eq!(capped.errors, whole.errors);
     assert_eq!(capped.totals, whole.totals);
+    let directories = capped.tree.directories() as u64;
+    assert_eq!(directories + capped.summed, whole.totals.directories);
     let mut out = Vec::new();
     text(&capped, &Extent::default(), Look::default(), &mut out).expect("a vector takes it");
     let out = String::from_utf8(out).expect("UTF-8");
@@ -180,6 +185,19 @@ fn a_limit_is_kept_however_much_there_is() {
         assert!(kept * 31 <= memory + 64 * 31 * 8, "{kept} in {memory}");
         assert!(kept * 31 * 40 >= memory, "{kept} in {memory}: that is too few");
     }
+}
+
+#[test]
+fn a_limit_is_kept_within_one_directory_which_is_marked() {
+    let sys = MadeUp { depth: 0, files: 50_000 };
+    let threads = NonZeroUsize::new(1);
+    let options =
+        Options { keep_files: true, memory: Some(1 << 16), threads, ..Options::default() };
+    let scan = scan_on(&sys, &["made-up".into()], &options, &Control::new()).expect("a thread");
+    assert_eq!((scan.totals.files, scan.summed), (50_000, 0));
+    let kept = portrait_size(&scan);
+    assert!(kept * 31 <= (1 << 16) + 64 * 31, "{kept}");
+    assert!(scan.tree.roots().all(|root| root.is_summed() && root.entries() == 50_000));
 }
 
 /// How many entries a tree shows. Names are no paths there.

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use poach_scan::{Control, Engine, Options, scan_on};
+use poach_scan::{Control, Engine, Node, Options, scan_on};
 #[cfg(target_os = "linux")]
 use poach_scan::{Kind, linked};
 
@@ -405,4 +405,18 @@ fn no_link_in_a_cache_that_is_left_out_is_followed() {
         let found = linked(&[path("t")], &options, &Control::new()).expect("threads");
         assert_eq!(found.len(), paths, "{found:?}");
     }
+}
+
+#[test]
+fn a_given_path_that_cannot_be_read_is_marked_where_it_lies() {
+    let tree = Tree::new();
+    // A given path has no name when it is read.
+    let given = |deed, name: &std::ffi::CStr| {
+        (deed == rig::Deed::Read && name == c"").then(|| std::io::Error::other("no"))
+    };
+    let paths = [tree.path(""), tree.path("outer-3")];
+    let scan = rig::Rigged::new(&given).scan(&paths, Engine::default());
+    let root = scan.tree.roots().next().expect("a root");
+    let marked: Vec<_> = root.directories().filter(Node::is_unread).map(|it| it.name()).collect();
+    assert_eq!((marked, scan.errors.len()), (vec![&b"outer-3"[..]], 2), "{:?}", scan.errors);
 }

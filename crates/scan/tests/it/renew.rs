@@ -281,6 +281,21 @@ fn what_cannot_be_changed_stays_as_it_was() {
     assert!(summed.summed > 0);
     assert_eq!(changed.renew(&names(root, "outer-1"), summed), Err(RenewError::NoFiles));
     same(&changed, &fresh, "nothing was changed");
+    // A scan of which a part was summed up cannot be changed itself.
+    let mut summed = scanned(root, &little);
+    assert_eq!(summed.forget(&names(root, "hole")), Err(RenewError::NoFiles));
+    let inside = || scanned(&root.join("outer-1"), &options);
+    assert_eq!(summed.renew(&names(root, "outer-1"), inside()), Err(RenewError::NoFiles));
+    // Directories that went before are not counted where a scan is put into another.
+    let mut part = inside();
+    part.forget(&names(&root.join("outer-1"), "inner-0")).expect("it is there");
+    let directories = changed.tree.directories();
+    changed.renew(&names(root, "outer-1"), part).expect("it is there");
+    assert_eq!(changed.tree.directories(), directories - 1);
+    // Without sizes a directory's own is none.
+    let mut counted = scanned(root, &Options { without_sizes: true, ..options.clone() });
+    counted.renew_own(&root_only, &meta).expect("it is there");
+    assert_eq!(counted.totals.disk_bytes + counted.totals.apparent_bytes, 0);
     let mut without = scanned(root, &Options::default());
     assert_eq!(without.forget(&names(root, "hole")), Err(RenewError::NoFiles));
     let found = fresh.tree.find(&names(root, "outer-0/inner-0/file-8")).expect("it is there");
@@ -357,6 +372,23 @@ fn what_cannot_be_read_any_more_is_marked_and_listed_where_it_lies() {
     known.renew(&names(root, "outer-5"), walk(&root.join("outer-5"), &given)).expect("it is there");
     assert_eq!(known.errors.len(), 2);
     same(&known, &walk(root, &both), "what cannot be read");
+    // And what can be read again, or lies below, is marked and listed no more.
+    let inner = |deed, name: &CStr| {
+        if deed == rig::Deed::Open && name == c"inner-0" { denied() } else { None }
+    };
+    let mut known = walk(root, &both);
+    for below in ["outer-5", "outer-9"] {
+        known
+            .renew(&names(root, below), scanned(&root.join(below), &options))
+            .expect("it is there");
+    }
+    same(&known, &scanned(root, &options), "what can be read again");
+    let mut known = walk(root, &inner);
+    let before = known.errors.len();
+    known.renew(&names(root, "outer-9"), scanned(&root.join("outer-9"), &options)).expect("there");
+    assert_eq!((known.errors.len(), known.totals.errors), (before - 1, before as u64 - 1));
+    known.forget(&names(root, "outer-8")).expect("it is there");
+    assert_eq!((known.errors.len(), known.totals.errors), (before - 2, before as u64 - 2));
 }
 
 #[test]

@@ -6,6 +6,7 @@
 use std::fs;
 use std::path::{MAIN_SEPARATOR, Path, PathBuf};
 use std::time::{Duration, UNIX_EPOCH};
+use std::{ffi::CStr, io};
 
 use poach_scan::duplicates::Made;
 use poach_scan::report::{Look, Measure};
@@ -142,6 +143,26 @@ fn directories_are_ranked_and_the_empty_ones_found() {
     assert_eq!(paths(&empty, tree.path()), ["b/also-empty", "empty"]);
 }
 
+#[test]
+fn a_directory_that_could_not_be_read_is_not_empty_and_is_told_of() {
+    let tree = grown();
+    let closed = |deed, name: &CStr| {
+        let refused = deed == rig::Deed::Open && name == c"a";
+        refused.then(|| io::ErrorKind::PermissionDenied.into())
+    };
+    let wanted = [Report::EmptyDirectories, Report::Owners];
+    let survey = Survey::new(&wanted, settings());
+    let (rigged, options) = (rig::Rigged::new(&closed), Options::default());
+    let (scan, parts) =
+        scan_with(&rigged, &[tree.path().into()], &options, &Control::new(), &survey)
+            .expect("a scan");
+    let sections = survey.finish_on(&rigged, &scan, parts).expect("threads");
+    assert_eq!(paths(&sections[0], tree.path()), ["b/also-empty", "empty"]);
+    if cfg!(unix) {
+        assert_eq!(sections[1].rows[0][0], Cell::Count(scan.totals.entries()));
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn links_that_lead_nowhere_are_marked() {
@@ -151,6 +172,10 @@ fn links_that_lead_nowhere_are_marked() {
     let states: Vec<&Cell> = links.rows.iter().map(|row| &row[0]).collect();
     assert_eq!(states, [&Cell::Text("broken".into()), &Cell::Text("leads on".into())]);
     assert_eq!(links.rows[0][2], Cell::Path(b"nowhere".into()));
+    // They come before all that lead on.
+    rig::symlink("b", tree.path().join("another")).expect("a link");
+    let links = one(tree.path(), Report::Symlinks, &settings());
+    assert_eq!(paths(&links, tree.path()), ["broken", "another", "whole"]);
 }
 
 #[test]

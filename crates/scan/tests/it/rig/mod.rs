@@ -7,7 +7,7 @@ use std::ffi::CStr;
 use std::fs;
 use std::io;
 use std::num::NonZeroUsize;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
 
 /// The system by directory handles.
@@ -207,6 +207,8 @@ pub(crate) enum Deed {
     /// Asking what an open directory is.
     Own,
     Read,
+    /// Asking where a file's data lie; without a name.
+    Data,
 }
 
 /// Asked before each action on a name; an error takes the action's place. The directory's handle
@@ -322,6 +324,13 @@ impl<S: Sys> Sys for Rigged<'_, S> {
             None => self.sys.extents(file, each)?,
         }
         Ok(())
+    }
+
+    fn data_after(&self, file: &fs::File, offset: u64) -> io::Result<Option<Range<u64>>> {
+        match (self.hook)(Deed::Data, c"") {
+            Some(error) => Err(error),
+            None => self.sys.data_after(file, offset),
+        }
     }
 
     fn mounted_twice(&self) -> Vec<PathBuf> {
