@@ -3,7 +3,6 @@
 //! first line. A test compares with git. Two crates have these rules, and answer otherwise:
 //! `ignore` takes braces for alternatives and knows no `[[:alpha:]]`; `gix-ignore` differs where a
 //! file ends with a carriage return, for `a**/b`, and for more than 64 stars.
-//! with a carriage return, for `a**/b`, and for more than 64 stars.
 
 use std::ffi::CStr;
 use std::io;
