@@ -1,13 +1,13 @@
 //! The rule `promises-are-tested`: each sentence of a crate's documentation that promises something
 //! names the test that fails without it.
 //!
-//! The documentation is that of public items and of `impl`s, each module's comment, and the README.
-//! A sentence promises something if one of [`WORDS`] is in it; in the documentation of an item,
-//! `if` as well. A page names the tests, `docs/promises/<crate>.md`. It has a heading and a table
-//! for each source file; a row has a part of the sentence, and the tests or the reason why no test
-//! can check the sentence (`none: ..`). A row [`ARGUMENT`] covers all sentences of the module's
-//! comment that no other row names: those of a proof, whose steps the tests of its result check
-//! together.
+//! The documentation is that of public items and of `impl`s, each module's comment, the README, and
+//! the pages of the guide in [`GUIDE`]. A sentence promises something if one of [`WORDS`] is in it;
+//! in the documentation of an item, `if` as well. A page names the tests,
+//! `docs/promises/<crate>.md`. It has a heading and a table for each source file; a row has a part
+//! of the sentence, and the tests or the reason why no test can check the sentence (`none: ..`). A
+//! row [`ARGUMENT`] covers all sentences of the module's comment that no other row names: those of a
+//! proof, whose steps the tests of its result check together.
 //!
 //! A finding is a sentence that no row names, a row whose part is empty or in no sentence, and a
 //! test that does not exist or is ignored. So a change of a sentence leads to its test, and a
@@ -34,6 +34,15 @@ const CRATES: [(&str, &str); 6] = [
     ("compat/rayon-core", "rayon-core"),
     ("crates/pool", "pool"),
     ("crates/scan", "scan"),
+];
+
+/// Pages of the guide that are held to the rule, and the page with their rows, whose headings are
+/// the paths from the root.
+const GUIDE: [(&str, &str); 4] = [
+    ("docs/guide/pages/browser.md", "scan"),
+    ("docs/guide/pages/duplicates.md", "scan"),
+    ("docs/guide/pages/from-dust.md", "scan"),
+    ("docs/guide/pages/large-disks.md", "scan"),
 ];
 
 /// Words by which a sentence promises something.
@@ -87,6 +96,10 @@ pub(super) fn check(root: &Path, findings: &mut Vec<Finding>) -> Result<()> {
         for (file, sentences) in documentation(&home)? {
             let table = tables.remove(&file).unwrap_or_default();
             compare(root, &home, &file, &page, &sentences, &table, findings)?;
+        }
+        for (file, _) in GUIDE.into_iter().filter(|(_, page)| *page == name) {
+            let table = tables.remove(file).unwrap_or_default();
+            compare(root, root, file, &page, &text_of(&root.join(file))?, &table, findings)?;
         }
         for (file, table) in tables {
             let line = table.first().map_or(1, |row| row.line);
@@ -217,9 +230,7 @@ fn documentation(home: &Path) -> Result<BTreeMap<String, Vec<Sentence>>> {
     let mut all = BTreeMap::new();
     let readme = home.join("README.md");
     if readme.is_file() {
-        let text = fs::read_to_string(readme)?;
-        let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.to_owned())).collect();
-        all.insert("README.md".to_owned(), sentences(&[Comment { lines, of_module: true }]));
+        all.insert("README.md".to_owned(), text_of(&readme)?);
     }
     let mut for_tests = Vec::new();
     for entry in walk(&home.join("src")) {
@@ -238,6 +249,16 @@ fn documentation(home: &Path) -> Result<BTreeMap<String, Vec<Sentence>>> {
     }
     all.retain(|file, _| !for_tests.iter().any(|module| file.starts_with(module.as_str())));
     Ok(all)
+}
+
+/// The sentences of a text; none, if it is not there.
+fn text_of(file: &Path) -> Result<Vec<Sentence>> {
+    if !file.is_file() {
+        return Ok(Vec::new());
+    }
+    let text = fs::read_to_string(file)?;
+    let lines = text.lines().enumerate().map(|(at, line)| (at + 1, line.to_owned())).collect();
+    Ok(sentences(&[Comment { lines, of_module: true }]))
 }
 
 /// Lines of documentation that stand together.
