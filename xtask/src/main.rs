@@ -10,6 +10,7 @@ mod mutate;
 mod published;
 mod readme;
 mod run;
+mod samples;
 mod verb;
 mod workspace;
 
@@ -130,9 +131,9 @@ fn main() -> ExitCode {
         Verb::Cross => verb::cross::run(),
         Verb::Oldest(options) => verb::oldest::run(&options),
         Verb::Minimal => verb::minimal::run(),
-        Verb::Aarch64(options) => verb::emulated::run(&verb::emulated::AARCH64, &options),
-        Verb::BigEndian(options) => verb::emulated::run(&verb::emulated::BIG_ENDIAN, &options),
-        Verb::Wine(options) => verb::emulated::run(&verb::emulated::WINE, &options),
+        Verb::Aarch64(options) => verb::emulated::run("aarch64", &options),
+        Verb::BigEndian(options) => verb::emulated::run("big-endian", &options),
+        Verb::Wine(options) => verb::emulated::run("wine", &options),
         Verb::Miri(options) => verb::miri::run(&options),
         Verb::Loom(options) => verb::loom::run(&options),
         Verb::LoomSuite(options) => verb::loom_suite::run(&options),

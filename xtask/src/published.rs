@@ -18,6 +18,18 @@ pub(crate) fn cargo(verb: &str, directory: &Path, target: &Path) -> Step {
         .env("CARGO_TARGET_DIR", &target.to_string_lossy())
 }
 
+/// Builds the programs on the original core and on the drop-in. Returns where they are: a directory
+/// each, because they have the same names.
+pub(crate) fn on_both_cores(build: &str) -> Result<[PathBuf; 2]> {
+    let target = workspace::target_directory()?.join("compat");
+    let directories = ["original", "patched"]
+        .map(|package| (workspace::root().join("compat").join(package), target.join(package)));
+    for (package, target) in &directories {
+        cargo(build, package, target).run("the programs do not build")?;
+    }
+    Ok(directories.map(|(_, target)| target.join("release")))
+}
+
 /// Where cargo has unpacked the dependency `name` of the package in `directory`.
 pub(crate) fn unpacked(directory: &Path, name: &str) -> Result<PathBuf> {
     let metadata = MetadataCommand::new()

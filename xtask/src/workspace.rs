@@ -43,6 +43,11 @@ pub(crate) fn copy_if(root: &Path, copy: &Path, wanted: impl Fn(&str) -> bool) -
     Ok(())
 }
 
+/// The rows of a table of `xtask/tables`.
+pub(crate) fn table<T: serde::de::DeserializeOwned>(text: &str) -> Vec<T> {
+    serde_json::from_str(text).expect("a table is in the repository, and a test reads each")
+}
+
 /// The packages of the workspace.
 pub(crate) struct Workspace(Metadata);
 
@@ -146,7 +151,7 @@ impl Workspace {
 
     /// The packages, by name, that have a library and whose directory ends with one of
     /// `directories`.
-    pub(crate) fn libraries(&self, directories: &[&str]) -> Vec<String> {
+    pub(crate) fn libraries<D: std::fmt::Display>(&self, directories: &[D]) -> Vec<String> {
         let listed = |package: &&Package| {
             directories.iter().any(|at| package.manifest_path.ends_with(format!("{at}/Cargo.toml")))
                 && package.targets.iter().any(cargo_metadata::Target::is_lib)

@@ -195,47 +195,13 @@ fn is_library(path: &str) -> bool {
 }
 
 fn may_hold_unsafe(path: &str) -> bool {
-    const CRATES: [&str; 4] = ["crates/memory/", "crates/deque/", "crates/pool/", "capi/"];
-    const MODULES: [&str; 17] = [
-        "compat/loom/tests/it",
-        "compat/rayon-core/src/observe",
-        "compat/rayon-core/tests/poach",
-        "crates/bench/src/fork/on_queue/job",
-        "crates/check/src/loom",
-        "crates/check/tests/it/loom_unsafe",
-        "crates/measure/src/capacity",
-        "crates/runtime/src/foreign",
-        "crates/runtime/src/future",
-        "crates/runtime/src/join",
-        "crates/runtime/src/pool/guests",
-        "crates/runtime/src/system",
-        "crates/runtime/src/task",
-        "crates/runtime/src/worker/current",
-        "crates/runtime/src/worker/tally",
-        "crates/scan/src/sys",
-        "far/src/mpi/raw",
-    ];
-    /// They implement a memory, or promise a queue a bound: each says why it keeps what queues rely
-    /// on, or that it does not on purpose.
-    const VOUCHING: [&str; 12] = [
-        "crates/simulate/src/forks/stack",
-        "crates/bench/src/promise",
-        "crates/bench/tests/it/promise",
-        "crates/simulate/src/memory",
-        "crates/check/src/memory",
-        "crates/models/src/any_policy",
-        "crates/models/src/stack",
-        "crates/measure/src/trial",
-        "crates/models/mutants/src/promise",
-        "crates/cli/src/promise",
-        "crates/runtime/src/sleep/models",
-        "crates/runtime/src/worker/models",
-    ];
-    CRATES.iter().any(|at| path.starts_with(at))
-        || MODULES.iter().chain(&VOUCHING).any(|module| {
-            path.strip_prefix(module)
-                .is_some_and(|rest| rest.starts_with(".rs") || rest.starts_with('/'))
+    // Directories, and modules without an ending.
+    let places = include_str!("../../tables/unsafe.txt").lines();
+    places.filter(|line| !line.starts_with('#')).any(|place| {
+        path.strip_prefix(place).is_some_and(|rest| {
+            place.ends_with('/') || rest.starts_with(".rs") || rest.starts_with('/')
         })
+    })
 }
 
 fn is(tokens: &[Token], at: usize, text: &str) -> bool {

@@ -89,53 +89,8 @@ pub(crate) fn weave(source: &str, mutants: &[(usize, &Mutant)]) -> Woven {
 /// With `POACH_MUTANTS_REACHED=FILE` the program is no mutant, and writes the number of each mutant
 /// that it reaches into the file.
 pub(crate) fn module(count: usize) -> String {
-    format!(
-        r#"
-#[allow(missing_docs, dead_code, clippy::all, clippy::pedantic)]
-pub(crate) mod poach_mutant {{
-    extern crate std;
-    use std::io::Write as _;
-    use std::sync::OnceLock;
-    use std::sync::atomic::{{AtomicBool, AtomicUsize, Ordering::Relaxed}};
-    const LISTS: usize = usize::MAX - 1;
-    static CHOSEN: AtomicUsize = AtomicUsize::new(usize::MAX);
-    static REACHED: [AtomicBool; {count}] = [const {{ AtomicBool::new(false) }}; {count}];
-    static FILE: OnceLock<std::fs::File> = OnceLock::new();
-    #[inline]
-    pub(crate) fn is(number: usize) -> bool {{
-        let chosen = CHOSEN.load(Relaxed);
-        if chosen < LISTS {{
-            return chosen == number;
-        }}
-        rarely(number)
-    }}
-    #[cold]
-    fn rarely(number: usize) -> bool {{
-        if CHOSEN.load(Relaxed) == usize::MAX {{
-            if let Some(path) = std::env::var_os("POACH_MUTANTS_REACHED") {{
-                let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
-                let _ = FILE.set(file.unwrap());
-                CHOSEN.store(LISTS, Relaxed);
-            }} else {{
-                let chosen = std::env::var("POACH_MUTANT").ok().and_then(|it| it.parse().ok());
-                CHOSEN.store(chosen.unwrap_or(0), Relaxed);
-            }}
-            return is(number);
-        }}
-        if !REACHED[number].swap(true, Relaxed) {{
-            let (mut line, mut left, mut at) = ([b'\n'; 12], number, 10);
-            while left > 0 {{
-                line[at] = b'0' + (left % 10) as u8;
-                left /= 10;
-                at -= 1;
-            }}
-            let _ = FILE.get().map(|mut file| file.write_all(&line[at + 1..]));
-        }}
-        false
-    }}
-}}
-"#
-    )
+    let text = include_str!("../../tables/mutant-module.txt");
+    format!("\n{}", text.replace("COUNT", &count.to_string()))
 }
 
 #[cfg(test)]

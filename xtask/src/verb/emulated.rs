@@ -11,153 +11,37 @@ use std::fs;
 use std::time::Instant;
 
 use anyhow::{Context as _, Result, ensure};
+use serde::Deserialize;
 
 use crate::run::{Step, need_program, need_target};
-use crate::workspace::{Workspace, target_directory};
+use crate::workspace::{Workspace, table, target_directory};
 
 /// A platform, and how its programs are made and run here.
-pub(crate) struct Platform {
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Platform {
     /// The verb.
-    name: &'static str,
-    target: &'static str,
+    name: String,
+    target: String,
     /// The program that links, and the Debian packages that it comes with.
-    linker: (&'static str, &'static str),
+    linker: (String, String),
     /// The command that runs a program, and the Debian packages that it comes with.
-    runner: (&'static str, &'static str),
+    runner: (String, String),
     /// Directories of the crates whose tests run.
-    crates: &'static [&'static str],
+    crates: Vec<String>,
     /// For some packages only these files of tests; the other files are for Linux only. `bin` are
     /// the unit tests of the package's program.
-    only: &'static [(&'static str, &'static [&'static str])],
+    only: Vec<(String, Vec<String>)>,
     /// Files of tests, or tests in one as `file::test`, that are left out; the reason.
-    left_out: &'static [(&'static str, &'static str)],
+    left_out: Vec<(String, String)>,
     /// Whether the runner is named to the tests, which start themselves by it.
     starts_itself: bool,
 }
 
-/// Of the runtime's own tests, those of its source on the simulated machine.
-const MODELS: (&str, &str) = (
-    "poach-runtime lib::worker::models::",
-    "models of a simulated machine, the same on each platform",
-);
-
-const THREADS_OF_ITS_OWN: (&str, &str) = (
-    "poach-memory early",
-    "the emulator has threads of its own, so the process is not alone before `main`",
-);
-
-const NO_FILTERS: &str =
-    "the emulator takes no filter of system calls: its own would come under it";
-
-const NO_THREADS_OF_A_CHILD: &str =
-    "a forked child that makes threads ends the emulator, by an assertion of its own (QEMU 7.2)";
-
-pub(crate) const AARCH64: Platform = Platform {
-    name: "aarch64",
-    target: "aarch64-unknown-linux-gnu",
-    linker: ("aarch64-linux-gnu-gcc", "gcc-aarch64-linux-gnu libc6-dev-arm64-cross"),
-    runner: ("qemu-aarch64 -L /usr/aarch64-linux-gnu", "qemu-user"),
-    crates: &[
-        "crates/memory",
-        "crates/deque",
-        "crates/pool",
-        "crates/runtime",
-        "crates/parallel",
-        "crates/topology",
-        "crates/scan",
-    ],
-    only: &[],
-    left_out: &[
-        THREADS_OF_ITS_OWN,
-        ("poach-memory seccomp", NO_FILTERS),
-        ("poach-deque seccomp", NO_FILTERS),
-        MODELS,
-        (
-            "poach-runtime lib::system::process::tests::children::a_pools_calls_panic_in_a_child",
-            NO_THREADS_OF_A_CHILD,
-        ),
-        (
-            "poach-runtime lib::system::process::tests::children::a_child_does_not_wait_for_the_global_pool_that_its_parent_was_making",
-            NO_THREADS_OF_A_CHILD,
-        ),
-        (
-            "poach-runtime address_space",
-            "the limit of address space that it sets would hold for the emulator's, too",
-        ),
-        ("poach-runtime messages", "it runs the compiler, which builds for another platform"),
-    ],
-    starts_itself: true,
-};
-
-pub(crate) const BIG_ENDIAN: Platform = Platform {
-    name: "big-endian",
-    target: "s390x-unknown-linux-gnu",
-    linker: ("s390x-linux-gnu-gcc", "gcc-s390x-linux-gnu libc6-dev-s390x-cross"),
-    runner: ("qemu-s390x -L /usr/s390x-linux-gnu", "qemu-user"),
-    crates: &["crates/memory", "crates/deque"],
-    only: &[],
-    left_out: &[
-        THREADS_OF_ITS_OWN,
-        ("poach-memory seccomp", NO_FILTERS),
-        ("poach-deque seccomp", NO_FILTERS),
-    ],
-    starts_itself: true,
-};
-
-pub(crate) const WINE: Platform = Platform {
-    name: "wine",
-    target: "x86_64-pc-windows-gnu",
-    linker: ("x86_64-w64-mingw32-gcc", "gcc-mingw-w64-x86-64"),
-    runner: ("wine", "wine wine64"),
-    crates: &[
-        "crates/memory",
-        "crates/deque",
-        "crates/pool",
-        "crates/runtime",
-        "crates/parallel",
-        "crates/topology",
-        "crates/scan",
-        "crates/poach",
-        "crates/cli",
-    ],
-    only: &[("poach-cli", &["bin", "windows"])],
-    left_out: &[
-        MODELS,
-        (
-            "poach-runtime lib::models::",
-            "models of loom, of which some are to panic: Wine does not unwind the stacks that loom makes",
-        ),
-        ("poach-runtime messages", "it runs the compiler, which builds for another platform"),
-        (
-            "poach-scan deep",
-            "a tree of 3,000 levels is made by Linux's calls; Wine's longest path is 4,096 bytes",
-        ),
-        ("poach-scan floor", "the floor is one of Linux's calls"),
-    ],
-    starts_itself: false,
-};
-
 /// The library of Windows that the standard library takes its random numbers from, and that Wine 8
 /// has not. A stand-in.
-const RANDOM_NUMBERS: (&str, &str) = (
-    "bcryptprimitives",
-    r"
-#include <windows.h>
-#include <ntsecapi.h>
-
-__declspec(dllexport) BOOL WINAPI ProcessPrng(PBYTE bytes, SIZE_T count)
-{
-    while (count > 0) {
-        ULONG part = count > 0x40000000 ? 0x40000000 : (ULONG)count;
-        if (!RtlGenRandom(bytes, part))
-            return FALSE;
-        bytes += part;
-        count -= part;
-    }
-    return TRUE;
-}
-",
-);
+const RANDOM_NUMBERS: (&str, &str) =
+    ("bcryptprimitives", include_str!("../../tables/bcryptprimitives.c"));
 
 /// Builds the stand-in, and returns the directory in which it is, as Wine spells it.
 fn random_numbers(compiler: &str) -> Result<String> {
@@ -185,23 +69,27 @@ pub(crate) struct Options {
     test: Option<String>,
 }
 
-pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
+/// The tests on the platform of this name in `tables/platforms.json`.
+pub(crate) fn run(name: &str, options: &Options) -> Result<()> {
+    let platforms: Vec<Platform> = table(include_str!("../../tables/platforms.json"));
+    let platform = platforms.iter().find(|platform| platform.name == name);
+    let platform = platform.with_context(|| format!("there is no platform {name}"))?;
     let workspace = Workspace::load()?;
-    let mut packages = workspace.libraries(platform.crates);
+    let mut packages = workspace.libraries(&platform.crates);
     if let Some(only) = &options.package {
         packages.retain(|package| package == only);
         ensure!(!packages.is_empty(), "{only} is not a package of {}", platform.crates.join(", "));
     }
-    need_target(platform.target)?;
-    need_program(platform.linker.0, "--version", platform.linker.1)?;
+    need_target(&platform.target)?;
+    need_program(&platform.linker.0, "--version", &platform.linker.1)?;
     let runner = platform.runner.0.split(' ').next().unwrap_or_default();
-    need_program(runner, "--version", platform.runner.1)?;
+    need_program(runner, "--version", &platform.runner.1)?;
     let mut environment = Vec::new();
     if platform.starts_itself {
-        environment.push(("POACH_TEST_EMULATOR", platform.runner.0.to_owned()));
+        environment.push(("POACH_TEST_EMULATOR", platform.runner.0.clone()));
     }
-    if platform.name == WINE.name {
-        environment.push(("WINEPATH", random_numbers(platform.linker.0)?));
+    if platform.name == "wine" {
+        environment.push(("WINEPATH", random_numbers(&platform.linker.0)?));
         environment.push(("WINEDEBUG", "-all".to_owned()));
     }
     let variable = platform.target.to_uppercase().replace('-', "_");
@@ -213,7 +101,9 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
         let of_package = tests.iter().filter(|test| test.package == *package);
         files.extend(of_package.map(|test| (test.name.as_str(), test.arguments())));
         let only = platform.only.iter().find(|(name, _)| name == package);
-        files.retain(|(name, _)| only.map_or(*name != "bin", |(_, only)| only.contains(name)));
+        files.retain(|(name, _)| {
+            only.map_or(*name != "bin", |(_, only)| only.iter().any(|it| it == name))
+        });
         for (program, mut chosen) in files {
             if options.test.as_deref().is_some_and(|only| only != program) {
                 continue;
@@ -222,8 +112,8 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
             // The models are of a simulated machine, the same on each platform.
             let model = program.starts_with("model_").then_some("a model of a simulated machine");
             let reason = platform.left_out.iter().find(|(name, _)| *name == label);
-            if let Some(reason) = model.or(reason.map(|(_, reason)| *reason)) {
-                table.push((label, Row::LeftOut(reason)));
+            if let Some(reason) = model.or(reason.map(|(_, reason)| &**reason)) {
+                table.push((label, Row::LeftOut(reason.to_owned())));
                 continue;
             }
             if !chosen.iter().any(|argument| argument == "--") {
@@ -234,11 +124,11 @@ pub(crate) fn run(platform: &Platform, options: &Options) -> Result<()> {
                 platform.left_out.iter().filter_map(|(name, _)| name.strip_prefix(&single));
             let began = Instant::now();
             let step = Step::cargo("test --target")
-                .args([platform.target, "--package", package])
+                .args([&*platform.target, "--package", package])
                 .args(chosen)
                 .args(skipped.flat_map(|test| ["--skip", test]))
-                .env(&format!("CARGO_TARGET_{variable}_LINKER"), platform.linker.0)
-                .env(&format!("CARGO_TARGET_{variable}_RUNNER"), platform.runner.0);
+                .env(&format!("CARGO_TARGET_{variable}_LINKER"), &platform.linker.0)
+                .env(&format!("CARGO_TARGET_{variable}_RUNNER"), &platform.runner.0);
             let step = environment.iter().fold(step, |step, (name, value)| step.env(name, value));
             let row = match step.run_tests(&format!("a test fails on {}", platform.target)) {
                 Ok(passed) => Row::Passed(passed, began.elapsed().as_secs()),
@@ -277,5 +167,18 @@ enum Row {
     /// How many tests passed, and in how many seconds, with the build.
     Passed(u64, u64),
     Failed,
-    LeftOut(&'static str),
+    LeftOut(String),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_verb_has_its_platform() {
+        let platforms: Vec<Platform> = table(include_str!("../../tables/platforms.json"));
+        let names: Vec<_> = platforms.iter().map(|platform| &*platform.name).collect();
+        assert_eq!(names, ["aarch64", "big-endian", "wine"]);
+        assert!(platforms.iter().all(|platform| !platform.crates.is_empty()));
+    }
 }

@@ -17,8 +17,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::published::cargo;
-use crate::workspace;
+use crate::published::on_both_cores;
 
 /// A machine that gives little: its name, what a shell does before it becomes the program, and
 /// whether the program is told that the filter comes late.
@@ -82,16 +81,10 @@ fn table(options: &Options, directory: &Path) -> Result<()> {
     // By name, so that this program may be built again meanwhile, and where anybody may run it.
     std::fs::copy(std::env::current_exe()?, directory.join("xtask"))?;
     let mut programs = Vec::new();
-    for (package, core) in [("patched", "Poach"), ("original", "rayon-core")] {
-        let target = workspace::target_directory()?.join("compat").join(package);
-        cargo(
-            "build --release --bin hostile",
-            &workspace::root().join("compat").join(package),
-            &target,
-        )
-        .run("the program does not build")?;
-        let program = directory.join(package);
-        std::fs::copy(target.join("release/hostile"), &program)?;
+    let [original, poach] = on_both_cores("build --release --bin hostile")?;
+    for (built, core) in [(poach, "Poach"), (original, "rayon-core")] {
+        let program = directory.join(core);
+        std::fs::copy(built.join("hostile"), &program)?;
         programs.push((core, program));
     }
     let list = Command::new(&programs[0].1).arg("list").output()?;

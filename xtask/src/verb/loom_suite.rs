@@ -1,6 +1,6 @@
 //! `cargo xtask loom-suite`: tests for loom, on loom and on `compat/loom`, which has its name.
 //!
-//! First the tests of `compat/loom/tests` (`--quick`: these alone). Then those of [`SUITES`],
+//! First the tests of `compat/loom/tests` (`--quick`: these alone). Then those of `tables/loom-suite.json`,
 //! published packages: each is copied, and a `[patch.crates-io]` block is all that is added. A test
 //! must end as it does on loom, but for [`DIFFERENT`].
 
@@ -9,10 +9,11 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use serde::Deserialize;
 use walkdir::WalkDir;
 
 use crate::published::{cargo, read, unpack, write};
-use crate::workspace;
+use crate::workspace::{self, table};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -28,61 +29,25 @@ pub(crate) struct Options {
 }
 
 /// A published package with tests for loom.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Suite {
-    name: &'static str,
-    version: &'static str,
+    name: String,
+    version: String,
     /// The version of loom that it asks for.
-    loom: &'static str,
+    loom: String,
     /// What cargo is told: which tests, with which features.
-    tests: &'static str,
+    tests: String,
     /// For the compiler, of every crate.
-    flags: &'static str,
+    flags: String,
     /// The most preemptions of an execution; none if there is no bound.
     preemptions: Option<u32>,
 }
 
-const fn suite(
-    name: &'static str,
-    version: &'static str,
-    tests: &'static str,
-    flags: &'static str,
-    preemptions: Option<u32>,
-) -> Suite {
-    Suite { name, version, loom: "0.7.2", tests, flags, preemptions }
+/// The published packages.
+fn suites() -> Vec<Suite> {
+    table(include_str!("../../tables/loom-suite.json"))
 }
-
-const CFG: &str = "--cfg loom";
-
-const SUITES: [Suite; 13] = [
-    suite("loom", "0.7.2", "--tests --features futures", "", None),
-    suite("concurrent-queue", "2.5.0", "--test loom --features loom", CFG, Some(2)),
-    suite(
-        "crossbeam-epoch",
-        "0.9.21",
-        "--test loom --features loom",
-        "--cfg crossbeam_loom",
-        Some(2),
-    ),
-    suite("event-listener", "5.4.2", "--test loom --features loom", CFG, Some(2)),
-    suite("parking", "2.2.1", "--test loom --features loom", CFG, None),
-    suite("async-lock", "3.5.0", "--test loom --features loom", CFG, Some(2)),
-    suite("oneshot", "0.1.13", "--test loom --features loom", "--cfg oneshot_loom", Some(2)),
-    suite("diatomic-waker", "0.2.3", "--lib", "--cfg diatomic_waker_loom", Some(2)),
-    Suite { loom: "0.5.6", ..suite("st3", "0.4.1", "--test loom", "--cfg st3_loom", Some(2)) },
-    Suite {
-        loom: "0.5.6",
-        ..suite("multishot", "0.3.2", "--lib", "--cfg multishot_loom", Some(2))
-    },
-    Suite {
-        loom: "0.5.6",
-        ..suite("async-event", "0.2.1", "--lib", "--cfg async_event_loom", Some(2))
-    },
-    Suite {
-        loom: "0.5.6",
-        ..suite("sharded-slab", "0.1.7", "--lib --features loom", CFG, Some(2))
-    },
-    Suite { loom: "0.5.6", ..suite("thingbuf", "0.1.6", "--lib", CFG, Some(1)) },
-];
 
 /// The tests that end otherwise than on loom, and why.
 const DIFFERENT: [(&str, &str); 0] = [];
@@ -106,11 +71,10 @@ pub(crate) fn run(options: &Options) -> Result<()> {
     if options.quick {
         return Ok(());
     }
-    let chosen = |suite: &&Suite| {
-        options.package.is_empty() || options.package.iter().any(|name| name == suite.name)
-    };
+    let chosen =
+        |suite: &&Suite| options.package.is_empty() || options.package.contains(&suite.name);
     let mut unexplained = Vec::new();
-    for suite in SUITES.iter().filter(chosen) {
+    for suite in suites().iter().filter(chosen) {
         suite.compare(&target, options.seconds, &mut unexplained)?;
     }
     ensure!(unexplained.is_empty(), "these do not end as on loom: {}", unexplained.join(", "));
@@ -279,5 +243,12 @@ mod tests {
         assert_eq!(executions(" INFO loom::model: Completed in 12 iterations"), Some(12));
         assert_eq!(executions("loom: C11: clean; 7 executions, 3 states, 0.001 s"), Some(7));
         assert_eq!(executions("loom: nothing"), None);
+    }
+
+    #[test]
+    fn each_suite_is_read() {
+        let suites = suites();
+        assert_eq!(suites.len(), 13);
+        assert!(suites.iter().all(|suite| suite.tests.starts_with("--")));
     }
 }

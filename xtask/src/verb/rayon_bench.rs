@@ -7,8 +7,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use anyhow::{Context as _, Result, ensure};
 
-use crate::published::cargo;
-use crate::workspace;
+use crate::published::on_both_cores;
+use crate::samples::median;
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct Options {
@@ -61,14 +61,7 @@ impl Program {
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
-    let mut binaries = Vec::new();
-    for package in ["original", "patched"] {
-        // A folder each: the two programs have one name.
-        let target = workspace::target_directory()?.join("compat").join(package);
-        cargo("build --release", &workspace::root().join("compat").join(package), &target)
-            .run("the programs do not build")?;
-        binaries.push(target.join("release"));
-    }
+    let binaries = on_both_cores("build --release")?;
     println!(
         "Times of the original core as multiples of Poach's, and microseconds of Poach's; medians of {} rounds.",
         options.rounds
@@ -128,9 +121,8 @@ fn pools(directories: &[PathBuf], rounds: usize) -> Result<()> {
     println!("\n| pools | original | Poach |\n|---|---|---|");
     for (index, (what, unit, one)) in POOLS.into_iter().enumerate() {
         let [original, poach] = [0, 1].map(|core| {
-            let mut values: Vec<f64> = runs[core].iter().map(|run: &Vec<f64>| run[index]).collect();
-            values.sort_unstable_by(f64::total_cmp);
-            values[values.len() / 2] / one
+            let values: Vec<f64> = runs[core].iter().map(|run: &Vec<f64>| run[index]).collect();
+            median(&values) / one
         });
         println!("| {what}, {unit} | {original:.1} | {poach:.1} |");
     }
@@ -153,10 +145,7 @@ fn medians(programs: &mut [Program], rounds: usize, name: &str, size: usize) -> 
             times.push(program.ask(&format!("{name} {size}"))?.parse::<f64>()?);
         }
     }
-    Ok(times.map(|mut times| {
-        times.sort_unstable_by(f64::total_cmp);
-        times[times.len() / 2]
-    }))
+    Ok(times.map(|times| median(&times)))
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use fastrand::Rng;
 use serde_json::{Value, json};
 
 use crate::run::Step;
+use crate::samples::quantile;
 use crate::workspace::target_directory;
 
 #[derive(Debug, clap::Args)]
@@ -305,13 +306,6 @@ fn output(command: &mut Command) -> Result<String> {
     let said = String::from_utf8_lossy(&output.stderr);
     ensure!(output.status.success(), "{shown} ended with {}: {}", output.status, said.trim());
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
-}
-
-/// The value below which the share `of` of the samples lies.
-fn quantile(samples: &[f64], of: f64) -> f64 {
-    let mut sorted = samples.to_vec();
-    sorted.sort_unstable_by(f64::total_cmp);
-    sorted[((sorted.len() - 1) as f64 * of).round() as usize]
 }
 
 /// Median, tenth and ninth tenth, and the median over that of the fastest floor.

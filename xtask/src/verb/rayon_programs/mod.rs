@@ -15,8 +15,9 @@ use anyhow::{Context as _, Result, bail, ensure};
 use serde_json::json;
 use walkdir::WalkDir;
 
-use self::programs::{Answer, PROGRAMS, Program};
+use self::programs::{Answer, Program, programs};
 use crate::published::{cargo, check_core, copy, unpack, write};
+use crate::samples::quantile;
 use crate::workspace;
 
 #[derive(Debug, clap::Args)]
@@ -41,27 +42,28 @@ const CORES: [(&str, bool); 2] = [("rayon", false), ("poach", true)];
 
 /// What was measured of a program.
 struct Measured {
-    program: &'static Program,
+    program: Program,
     /// Milliseconds on each core, one pair a round.
     samples: Vec<[f64; 2]>,
 }
 
 pub(crate) fn run(options: &Options) -> Result<()> {
     ensure!(options.rounds > 0 && options.threads > 0, "--rounds and --threads are at least 1");
-    let known = |name: &String| PROGRAMS.iter().any(|program| program.package == name);
+    let programs = programs();
+    let known = |name: &String| programs.iter().any(|program| program.package == *name);
     if let Some(unknown) = options.program.iter().find(|name| !known(name)) {
-        let names: Vec<&str> = PROGRAMS.iter().map(|program| program.package).collect();
+        let names: Vec<_> = programs.iter().map(|program| &*program.package).collect();
         bail!("there is no program {unknown} here: --program takes {}", names.join(", "));
     }
     let scratch = workspace::target_directory()?.join("compat/programs");
     let input = scratch.join("input");
     inputs::make(&input)?;
     let mut measured = Vec::new();
-    for program in PROGRAMS {
-        if options.program.is_empty() || options.program.iter().any(|p| p == program.package) {
-            let executables = build(program, &scratch)?;
+    for program in programs {
+        if options.program.is_empty() || options.program.contains(&program.package) {
+            let executables = build(&program, &scratch)?;
             let runs = executables.map(|executable| Run {
-                program,
+                program: &program,
                 executable,
                 input: &input,
                 output: scratch.join("output"),
@@ -84,7 +86,7 @@ pub(crate) fn run(options: &Options) -> Result<()> {
 /// Builds the program on both cores, with the newest dependencies that fit, as `cargo install`
 /// does.
 fn build(program: &Program, scratch: &Path) -> Result<[PathBuf; 2]> {
-    let package = unpack(program.package, program.version, &scratch.join("asked"))?;
+    let package = unpack(&program.package, &program.version, &scratch.join("asked"))?;
     let mut executables = Vec::new();
     for (core, patched) in CORES {
         let here = scratch.join(format!("{}-on-{core}", program.package));
@@ -95,7 +97,7 @@ fn build(program: &Program, scratch: &Path) -> Result<[PathBuf; 2]> {
         cargo("build --release --quiet", &here, &target)
             .args(program.build.split_whitespace())
             .run(&format!("{} does not build on {core}", program.package))?;
-        executables.push(target.join("release").join(program.executable));
+        executables.push(target.join("release").join(&program.executable));
     }
     Ok([executables.remove(0), executables.remove(0)])
 }
@@ -116,7 +118,7 @@ impl Run<'_> {
             fs::remove_dir_all(&self.output)?;
         }
         fs::create_dir_all(&self.output)?;
-        if let Answer::Changes { of } = self.program.answer {
+        if let Answer::Changes { of } = &self.program.answer {
             for path in files(&self.input.join(of))? {
                 let to = self.output.join(path.strip_prefix(self.input)?);
                 write(&to, fs::read(&path)?)?;
@@ -135,12 +137,12 @@ impl Run<'_> {
         let time = start.elapsed().as_secs_f64() * 1e3;
         let said = String::from_utf8_lossy(&output.stderr);
         ensure!(output.status.success(), "it ended with {}: {said}", output.status);
-        let answer = match self.program.answer {
+        let answer = match &self.program.answer {
             Answer::Text => output.stdout,
             Answer::Lines { except } => {
                 let text = String::from_utf8_lossy(&output.stdout);
                 let mut lines: Vec<&str> =
-                    text.lines().filter(|line| !line.starts_with(except)).collect();
+                    text.lines().filter(|line| !line.starts_with(&**except)).collect();
                 lines.sort_unstable();
                 lines.join("\n").into_bytes()
             }
@@ -222,9 +224,8 @@ fn beginning(answer: &[u8]) -> String {
 
 /// The tenth, the half and nine tenths of the samples below.
 fn quantiles(samples: impl Iterator<Item = f64>) -> [f64; 3] {
-    let mut sorted: Vec<f64> = samples.collect();
-    sorted.sort_unstable_by(f64::total_cmp);
-    [0.1, 0.5, 0.9].map(|share| sorted[((sorted.len() - 1) as f64 * share).round() as usize])
+    let samples: Vec<f64> = samples.collect();
+    [0.1, 0.5, 0.9].map(|share| quantile(&samples, share))
 }
 
 impl Measured {
@@ -250,7 +251,7 @@ fn table(measured: &[Measured], options: &Options) -> String {
             .map(|core| row.times(core))
             .map(|[p10, p50, p90]| format!("{p50:.1} ({p10:.1}, {p90:.1})"));
         let [p10, p50, p90] = row.speeds();
-        let Program { package, version, task, .. } = row.program;
+        let Program { package, version, task, .. } = &row.program;
         let _ = writeln!(
             table,
             "| {package} {version} | {task} | {rayon} | {poach} | {p50:.2} ({p10:.2}, {p90:.2}) |"
@@ -263,7 +264,7 @@ fn samples(measured: &[Measured], options: &Options) -> Result<String> {
     let programs: Vec<_> = measured
         .iter()
         .map(|row| {
-            let Program { package, version, task, .. } = row.program;
+            let Program { package, version, task, .. } = &row.program;
             json!({ "package": package, "version": version, "task": task, "samples": row.samples })
         })
         .collect();

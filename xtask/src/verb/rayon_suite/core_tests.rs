@@ -20,23 +20,7 @@ use crate::workspace;
 /// ask both cores.
 pub(super) const LEFT_OUT: [&str; 2] = ["workers_stop", "sleeper_stop"];
 
-const MANIFEST: &str = r#"[workspace]
-
-[package]
-name = "rayon-core-tests"
-version = "0.0.0"
-edition = "2021"
-
-[dependencies]
-rayon-core = "=1.13.0"
-
-[dev-dependencies]
-crossbeam-utils = "0.8"
-libc = "0.2"
-rand = "0.9"
-rand_xorshift = "0.4"
-scoped-tls = "1.0"
-"#;
+const MANIFEST: &str = include_str!("../../../tables/rayon-core-tests.toml");
 
 /// What the unit tests name of the original that is not public.
 const INSIDE: &str = r"
