@@ -61,6 +61,8 @@ enum Verb {
     Loom(verb::loom::Options),
     /// Published tests for loom end on the model checker as they do on loom.
     LoomSuite(verb::loom_suite::Options),
+    /// What each adaptive mechanism of the scheduler brings, by a program without it.
+    Ablate(verb::ablate::Options),
     /// `poach check all --full`: each row of the model checker's matrix, searched furthest.
     Check,
     /// Whether a test notices each small change of the queues, pools, words and the sleep protocol.
@@ -139,6 +141,7 @@ fn main() -> ExitCode {
         Verb::LoomSuite(options) => verb::loom_suite::run(&options),
         Verb::Mutate(options) => verb::mutate::run(&options),
         Verb::Tsan(options) => verb::tsan::run(&options),
+        Verb::Ablate(options) => verb::ablate::run(&options),
         Verb::Check => verb::check::run(),
         Verb::Fuzz(options) => verb::fuzz::run(&options),
         Verb::TestCost => verb::test_cost::run(),

@@ -1,5 +1,6 @@
 //! One file a verb.
 
+pub(crate) mod ablate;
 pub(crate) mod asm;
 pub(crate) mod capi;
 pub(crate) mod check;

@@ -61,7 +61,7 @@ fn timed(act: impl FnOnce() -> Result<()>) -> Result<Took> {
 }
 
 /// The processors' time of all processes that this one has started and that have ended.
-fn of_children() -> Result<Duration> {
+pub(super) fn of_children() -> Result<Duration> {
     let stat = fs::read_to_string("/proc/self/stat").context("Linux alone tells this time")?;
     // Behind the name, which may have blanks: the 14th and 15th field, in hundredths of a second.
     let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(13).take(2);
