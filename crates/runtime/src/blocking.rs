@@ -101,8 +101,10 @@ impl Drop for Answers<'_> {
 mod tests {
     use std::sync::mpsc;
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
+    use crate::task::value::Task;
     use crate::{ThreadPool, spawn};
 
     /// Others could take what it leaves, but for a task that nobody can expose.
@@ -126,5 +128,26 @@ mod tests {
             let spare = &shared.workers[1];
             assert!(spare.spawns.is_empty() && shared.has_injected());
         });
+    }
+
+    /// An interrupt that has called it waits for it.
+    #[test]
+    fn a_spare_answers_calls_before_it_goes_back() {
+        let pool = ThreadPool::builder().num_threads(1).spares(1).build().unwrap();
+        let shared = pool.shared();
+        let (tell, begun) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        let (answer, answered) = mpsc::channel();
+        pool.install(move || {
+            spawn(move || {
+                tell.send(()).unwrap();
+                _ = held.recv();
+            });
+            blocking(|| begun.recv().unwrap());
+            // The loan is over, and the spare has not ended its task.
+            shared.workers[1].calls.put(Task::detached(move || answer.send(()).unwrap()));
+            drop(release);
+        });
+        assert_eq!(answered.recv_timeout(Duration::from_secs(60)), Ok(()));
     }
 }

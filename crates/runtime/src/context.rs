@@ -128,3 +128,44 @@ impl Worker<'_> {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ThreadPool;
+
+    #[test]
+    fn a_worker_should_fork_while_another_is_hungry_and_finds_no_fork_of_this_one() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        pool.install(|| {
+            let should = || crate::worker(|worker| worker.should_fork());
+            WorkerThread::with(|local| {
+                let local = local.unwrap();
+                assert!(!should(), "nobody is hungry");
+                // As a second worker that looks for work, and has left its request.
+                local.shared.sleep.search();
+                local.slot().forks.request();
+                assert!(should());
+                crate::join(|| assert!(!should(), "there is one to be stolen"), || ());
+                assert!(should());
+                local.shared.sleep.stop_search();
+            });
+        });
+    }
+
+    #[test]
+    fn a_worker_that_asks_whether_to_fork_answers_calls() {
+        use crate::task::value::Task;
+        use std::sync::mpsc;
+
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let (send, answered) = mpsc::channel();
+        pool.install(move || {
+            WorkerThread::with(|local| {
+                local.unwrap().slot().calls.put(Task::detached(move || send.send(()).unwrap()));
+            });
+            crate::worker(|worker| worker.should_fork());
+            assert_eq!(answered.try_recv(), Ok(()));
+        });
+    }
+}

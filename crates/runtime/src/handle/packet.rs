@@ -367,3 +367,89 @@ impl<R, F: FnOnce() -> R, H: TaskContext> Drop for Promise<R, F, H> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::Ordering::Relaxed;
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::{JoinHandle, ThreadPool};
+
+    /// A task that runs until it is released, in a pool of one; `act` is given its handle.
+    fn under_way(act: impl FnOnce(&ThreadPool, JoinHandle<()>, mpsc::Sender<()>)) {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let (tell, told) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        let handle = pool.spawn_handle(move || {
+            tell.send(()).unwrap();
+            _ = held.recv();
+        });
+        told.recv().unwrap();
+        assert!(pool.shared().has_awaitable());
+        act(&pool, handle, release);
+        assert!(!pool.shared().has_awaitable());
+    }
+
+    /// A test is given up after a minute.
+    fn nothing_is_awaitable(pool: &ThreadPool) -> bool {
+        let began = Instant::now();
+        while pool.shared().has_awaitable() && began.elapsed().as_secs() < 60 {
+            thread::yield_now();
+        }
+        !pool.shared().has_awaitable()
+    }
+
+    #[test]
+    fn a_task_under_way_is_awaitable_until_a_thread_waits_for_it() {
+        under_way(|pool, handle, release| {
+            let waits = thread::spawn(move || handle.join().unwrap());
+            assert!(nothing_is_awaitable(pool), "though it has not ended");
+            drop(release);
+            waits.join().unwrap();
+        });
+    }
+
+    #[test]
+    fn a_task_under_way_is_awaitable_until_its_handle_is_dropped() {
+        under_way(|pool, handle, release| {
+            drop(handle);
+            assert!(!pool.shared().has_awaitable());
+            drop(release);
+        });
+    }
+
+    #[test]
+    fn a_task_that_has_ended_is_not_awaitable() {
+        under_way(|pool, handle, release| {
+            drop(release);
+            while !handle.is_finished() {
+                thread::yield_now();
+            }
+            assert!(nothing_is_awaitable(pool), "though its handle is there");
+        });
+    }
+
+    #[test]
+    fn a_task_that_a_thread_waits_for_or_none_will_is_not_awaitable_when_it_begins() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        for (waits, dropped) in [(false, false), (true, false), (false, true)] {
+            let (shared, seen) = (Arc::clone(pool.shared()), Arc::new(AtomicBool::new(false)));
+            let context = PoolTask { pool: shared.keep_open(), in_order: false };
+            let sees = Arc::clone(&seen);
+            let (packet, promise) =
+                Packet::new(context, move || sees.store(shared.has_awaitable(), Relaxed));
+            if waits {
+                assert!(packet.wait_by(Waiter::Thread(Signal::new(None))).is_some());
+            }
+            if dropped {
+                packet.detach();
+            }
+            assert!(promise.run().is_none());
+            assert_eq!(seen.load(Relaxed), !waits && !dropped);
+        }
+    }
+}

@@ -58,8 +58,8 @@ impl Guests {
         let place = loop {
             match shared.sleep.enter() {
                 Ok(place) => break place,
-                Err(NoPlace::Closed) if !self.0.is_empty() => shared.spares.wait_for_interrupt(),
-                Err(_) => return Err(f),
+                Err(NoPlace::Closed) => shared.spares.wait_for_interrupt(),
+                Err(NoPlace::Taken) => return Err(f),
             }
         };
         let visit = Visit(&self.0[place], shared, place);
@@ -69,7 +69,9 @@ impl Guests {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc;
     use std::thread;
+    use std::time::Duration;
 
     use super::*;
     use crate::ThreadPool;
@@ -92,5 +94,27 @@ mod tests {
         });
         // The place is free again.
         assert_eq!(pool.run(|mut worker| worker.join(|_| 3, |_| 4)), (3, 4));
+    }
+
+    #[test]
+    fn a_caller_that_comes_during_an_interrupt_works_on_its_own_thread_after_it() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let shared = pool.shared();
+        // As an interrupt does, and stays under way.
+        assert!(
+            shared.spares.begin_interrupt(|_| assert_eq!(shared.sleep.close_places().count(), 0))
+        );
+        let (send, answer) = mpsc::channel();
+        thread::scope(|threads| {
+            threads.spawn(|| {
+                let here = thread::current().id();
+                send.send(pool.run(|_| thread::current().id() == here)).unwrap();
+            });
+            let early = answer.recv_timeout(Duration::from_millis(20));
+            shared.sleep.open_places();
+            shared.spares.end_interrupt();
+            assert!(early.is_err(), "before its end");
+            assert_eq!(answer.recv(), Ok(true));
+        });
     }
 }

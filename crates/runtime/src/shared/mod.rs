@@ -235,13 +235,10 @@ impl PoolShared {
     pub(crate) fn keep_frame(mut frame: Frame) {
         let complete = frame.owners.iter().all(Option::is_some);
         let Some(shared) = Arc::get_mut(&mut frame.shared) else { return };
-        // Relaxed: no other thread has it.
-        let counts = [&*shared.awaitable, &shared.dropping];
-        let counts = counts.map(|count| count.load(Ordering::Relaxed));
         let left = shared.has_injected()
             || shared.workers.iter().any(|worker| worker.has_mail() || worker.has_visible_work())
             || !shared.sleep.is_deserted();
-        if !complete || left || counts != [0; 2] || !shared.termination.reopen() {
+        if !complete || left || !shared.termination.reopen() {
             return;
         }
         shared.spares = Spares::new(shared.first_guest() - shared.threads);
@@ -516,5 +513,158 @@ impl Drop for OpenPool {
         if self.0.termination.release() {
             self.0.end_workers();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc;
+    use std::thread;
+    use std::time::Instant;
+
+    use super::*;
+    use crate::ThreadPool;
+
+    /// Whether a condition comes true before a test is given up.
+    fn soon(condition: impl Fn() -> bool) -> bool {
+        let began = Instant::now();
+        while !condition() && began.elapsed().as_secs() < 60 {
+            thread::yield_now();
+        }
+        condition()
+    }
+
+    #[test]
+    fn idle_spares_and_places_without_a_guest_run_nothing() {
+        let pool = ThreadPool::builder().num_threads(1).spares(2).callers(3).build().unwrap();
+        let shared = pool.shared();
+        assert!(soon(|| !shared.does_anybody_run()));
+        assert!(pool.install(|| shared.does_anybody_run()));
+        assert!(pool.run(|_| shared.does_anybody_run()), "the guest");
+        assert!(pool.install(|| shared.is_alone_at_work(0)));
+    }
+
+    #[test]
+    fn a_worker_is_not_alone_while_another_runs_or_has_fewer_deep_waits() {
+        let pool = ThreadPool::builder().num_threads(2).build().unwrap();
+        let (tell, told) = mpsc::channel();
+        let (release, held) = mpsc::channel::<()>();
+        let pool = &pool;
+        pool.install(move || {
+            let me = crate::current_thread_index().unwrap();
+            let (shared, other) = (pool.shared(), 1 - me);
+            assert!(soon(|| shared.is_alone_at_work(me)));
+            // Two deep waits here.
+            let mine = [(); 2].map(|()| shared.workers[me].deep_waits.begin());
+            assert!(soon(|| shared.is_alone_at_work(me)));
+            let one = shared.workers[other].deep_waits.begin();
+            assert!(!shared.is_alone_at_work(me), "the other takes work first");
+            let two = shared.workers[other].deep_waits.begin();
+            assert!(soon(|| shared.is_alone_at_work(me)));
+            drop((two, one));
+            drop(mine);
+            pool.spawn_broadcast(move |context| {
+                if context.index() == other {
+                    tell.send(()).unwrap();
+                }
+            });
+            told.recv().unwrap();
+            shared.inject(Task::detached(move || _ = held.recv()));
+            assert!(soon(|| !shared.is_alone_at_work(me)));
+            drop(release);
+        });
+    }
+
+    #[test]
+    fn a_frame_in_which_something_is_left_is_not_kept() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let kept = || pool.shared().kept_frame();
+        let again = |frame: Frame| {
+            frame.shared.close();
+            PoolShared::keep_frame(frame);
+        };
+        pool.interrupt(|| ());
+        again(kept().unwrap());
+        let frame = kept().unwrap();
+        let known = Arc::clone(&frame.shared);
+        again(frame);
+        assert!(kept().is_none(), "another thread knows it");
+        drop(known);
+        for in_mail in [false, true] {
+            pool.interrupt(|| ());
+            let frame = kept().unwrap();
+            let (mail, normal) = (&frame.shared.workers[0].mail, &frame.shared.normal);
+            let inbox = if in_mail { mail } else { normal };
+            inbox.put(Task::detached(|| ()));
+            again(frame);
+            assert!(kept().is_none(), "a task is left");
+        }
+        pool.interrupt(|| ());
+        let mut frame = kept().unwrap();
+        frame.owners[0] = None;
+        again(frame);
+        assert!(kept().is_none(), "a worker has not come back");
+        pool.interrupt(|| ());
+        let frame = kept().unwrap();
+        PoolShared::keep_frame(frame);
+        assert!(kept().is_none(), "its workers have not ended");
+        // While none is kept, an interrupt makes one.
+        let frames = [(); FRAMES + 1].map(|()| {
+            pool.interrupt(|| ());
+            kept().unwrap()
+        });
+        frames.into_iter().for_each(again);
+        assert_eq!(std::iter::from_fn(kept).count(), FRAMES);
+    }
+
+    #[test]
+    fn no_spare_of_a_kept_frame_is_lent() {
+        let pool = ThreadPool::builder().num_threads(1).spares(1).build().unwrap();
+        pool.interrupt(|| crate::blocking(|| ()));
+        let frame = pool.shared().kept_frame().unwrap().shared;
+        assert_eq!(frame.spares.idle(), frame.first_guest() - frame.threads);
+    }
+
+    #[test]
+    fn a_frame_waits_and_orders_its_tasks_as_its_pool_does() {
+        let builder = ThreadPool::builder().num_threads(1).waiting(Waiting::Leapfrog);
+        let pool = builder.nesting(7).spawn_order(SpawnOrder::Fifo).build().unwrap();
+        let policy = pool.interrupt(|| {
+            crate::worker::current::WorkerThread::with(|local| local.unwrap().shared.wait_policy)
+        });
+        assert_eq!(policy.waiting, Waiting::Leapfrog);
+        assert_eq!((policy.nesting, policy.order), (7, SpawnOrder::Fifo));
+    }
+
+    #[test]
+    fn a_request_is_left_with_every_worker_but_the_one_that_asks() {
+        use crate::worker::current::WorkerThread;
+
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        pool.install(|| {
+            WorkerThread::with(|local| {
+                let (shared, local) = (pool.shared(), local.unwrap());
+                let slot = local.slot();
+                let shares = || crate::join(|| slot.forks.shared() != 0, || ()).0;
+                // Requests of earlier sleepers.
+                shares();
+                assert!(!shares());
+                shared.request_everywhere(Some(local.index));
+                assert!(!shares());
+                shared.request_everywhere(Some(1));
+                assert!(shares());
+            });
+        });
+    }
+
+    #[test]
+    fn a_sleeper_is_called_for_a_task_from_outside_that_is_there() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let (shared, (send, ran)) = (pool.shared(), mpsc::channel());
+        assert!(soon(|| !shared.does_anybody_run() && !shared.sleep.is_anybody_searching()));
+        // Put in, and nobody is called.
+        shared.normal.put(Task::detached(move || send.send(()).unwrap()));
+        shared.call_for_visible_work();
+        assert_eq!(ran.recv_timeout(std::time::Duration::from_secs(60)), Ok(()));
     }
 }

@@ -98,3 +98,28 @@ impl Watch {
         self.track.mark(Mark::Called);
     }
 }
+
+// Miri's threads run on no processor.
+#[cfg(all(test, target_os = "linux", not(miri)))]
+mod tests {
+    use super::*;
+    use crate::ThreadPool;
+    use crate::worker::current::WorkerThread;
+
+    #[test]
+    fn a_worker_that_shares_or_visits_is_seen_on_its_processor() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let bound = || {
+            // No scheduler moves the thread.
+            let processors = poach_topology::allowed().unwrap();
+            poach_topology::bind(processors[0]).unwrap();
+            let watch = Watch::new();
+            assert!(!watch.was_here());
+            watch.shared();
+            assert!(watch.was_here());
+            let was_here = |local: Option<&WorkerThread>| local.unwrap().watch.was_here();
+            assert!(pool.run(|_| WorkerThread::with(was_here)));
+        };
+        std::thread::scope(|threads| threads.spawn(bound).join().unwrap());
+    }
+}

@@ -120,13 +120,19 @@ impl WorkerThread {
     /// it, behind this thread. If other programs have work for each processor, the system may leave
     /// that so for 100 ms. So this thread moves to another processor.
     fn make_room_for(&self, victim: usize) {
-        let foreign = self.resident.get() || self.guest.is_some();
-        if !foreign && self.shared.workers[victim].watch.was_here() {
+        if self.is_in_the_way_of(victim) {
             if let Some(mut me) = Mover::me(None) {
                 me.makes_way();
                 me.comes_back();
             }
         }
+    }
+
+    /// Whether the victim was last seen here, and this thread is one of the pool's own: a thread
+    /// with a life of its own is not moved.
+    fn is_in_the_way_of(&self, victim: usize) -> bool {
+        let foreign = self.resident.get() || self.guest.is_some();
+        !foreign && self.shared.workers[victim].watch.was_here()
     }
 }
 
@@ -258,5 +264,261 @@ impl Sees for WorkerThread {
 
     fn does_anybody_run(&self) -> bool {
         self.shared.does_anybody_run()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+    use std::iter;
+    use std::thread;
+
+    use super::*;
+    use crate::ThreadPool;
+    use crate::sleep::{Caller, Sleep};
+
+    /// A place where a worker looks for work.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    enum Place {
+        Call,
+        Mail,
+        /// The forks of a worker, and whether this worker waits for it.
+        Forks(usize, bool),
+        Tasks(usize),
+        Own,
+        Urgent,
+        Injected,
+        Future,
+    }
+
+    /// Worker 0 of four, which finds work at `last` alone, and notes where it has looked.
+    struct Looker {
+        sleep: PoolSleep,
+        wake_policy: PoolWakePolicy,
+        backoff: StealBackoff<SystemClock>,
+        spin_time: SpinTime<SystemClock>,
+        last: Option<Place>,
+        looks: RefCell<Vec<Place>>,
+    }
+
+    impl Looker {
+        fn new(last: Option<Place>) -> Looker {
+            let parking = (0..4).map(|_| ThreadParking::new(|| ())).collect();
+            Looker {
+                sleep: Sleep::new(parking, 0, 4),
+                wake_policy: PoolWakePolicy::new(),
+                backoff: StealBackoff::new(),
+                spin_time: SpinTime::new(),
+                last,
+                looks: RefCell::default(),
+            }
+        }
+
+        fn look(&self, place: Place) -> Option<Place> {
+            self.looks.borrow_mut().push(place);
+            (self.last == Some(place)).then_some(place)
+        }
+    }
+
+    impl Searcher for Looker {
+        type Memory = Machine;
+        type Parking = ThreadParking;
+        type Clock = SystemClock;
+        type GivesWay = GiveWay;
+
+        fn index(&self) -> usize {
+            0
+        }
+        fn sleep(&self) -> &PoolSleep {
+            &self.sleep
+        }
+        fn wake_policy(&self) -> &PoolWakePolicy {
+            &self.wake_policy
+        }
+        fn backoff(&self) -> &StealBackoff<SystemClock> {
+            &self.backoff
+        }
+        fn spin_time(&self) -> &SpinTime<SystemClock> {
+            &self.spin_time
+        }
+        fn victims(&self) -> impl Iterator<Item = usize> {
+            [2, 3, 1].into_iter()
+        }
+        fn sleeps(&self) -> impl Sized {}
+    }
+
+    impl Takes for Looker {
+        type Work<'w> = Place;
+
+        fn steal_fork(&self, victim: usize, leap: bool) -> Option<Place> {
+            self.look(Place::Forks(victim, leap))
+        }
+        fn steal_tasks(&self, victim: usize) -> Option<Place> {
+            self.look(Place::Tasks(victim))
+        }
+        fn own_task(&self) -> Option<Place> {
+            self.look(Place::Own)
+        }
+        fn handed_over(&self, at_once: bool) -> Option<Place> {
+            self.look(if at_once { Place::Call } else { Place::Mail })
+        }
+        fn injected(&self, urgent: bool) -> Option<Place> {
+            self.look(if urgent { Place::Urgent } else { Place::Injected })
+        }
+        fn future(&self) -> Option<Place> {
+            self.look(Place::Future)
+        }
+        fn is_stolen(_: &Place) -> bool {
+            false
+        }
+    }
+
+    /// Looks with `find` in order at each of these places, and takes what it comes to first.
+    fn looks_at(places: &[Place], find: impl Fn(&Looker) -> Option<Place>) {
+        for last in places.iter().copied().map(Some).chain([None]) {
+            let looker = Looker::new(last);
+            assert_eq!(find(&looker), last);
+            let end = last.and_then(|last| places.iter().position(|place| *place == last));
+            assert_eq!(*looker.looks.borrow(), places[..end.map_or(places.len(), |end| end + 1)]);
+        }
+    }
+
+    /// Calls; what it waits for; urgent tasks; its own; its mail; others' forks and then tasks, one
+    /// worker after the other; tasks from outside; futures.
+    #[test]
+    fn a_worker_takes_work_in_one_order() {
+        use Place::{Call, Forks, Future, Injected, Mail, Own, Tasks, Urgent};
+        let mut places = vec![Call, Forks(3, true), Forks(1, true), Urgent, Own, Mail];
+        places.extend([2, 3, 1].into_iter().flat_map(|it| [Forks(it, false), Tasks(it)]));
+        places.extend([Injected, Future]);
+        looks_at(&places, |looker| {
+            let following = looker.sleep.follow(3);
+            following.set(Some(1));
+            find(looker, Some(3))
+        });
+    }
+
+    #[test]
+    fn one_that_stands_aside_takes_no_work_of_a_deque() {
+        use Place::{Call, Future, Injected, Mail, Urgent};
+        looks_at(&[Call, Urgent, Mail, Injected, Future], find_handed_over);
+    }
+
+    /// A worker may come to wait for itself while the chain changes.
+    #[test]
+    fn a_chain_ends_before_the_worker_itself() {
+        let looker = Looker::new(None);
+        let (first, second) = (looker.sleep.follow(2), looker.sleep.follow(1));
+        first.set(Some(1));
+        second.set(Some(0));
+        assert!(chain(&looker, Some(2)).eq([2, 1]) && chain(&looker, None).next().is_none());
+    }
+
+    fn on_the_one_worker<R: Send>(
+        pool: &ThreadPool,
+        act: impl FnOnce(&WorkerThread) -> R + Send,
+    ) -> R {
+        pool.install(|| WorkerThread::with(|local| act(local.unwrap())))
+    }
+
+    #[test]
+    fn a_worker_that_looks_again_sees_all_that_it_may_take() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        on_the_one_worker(&pool, |local| {
+            let (slot, shared) = (local.slot(), &local.shared);
+            let sees =
+                || (local.has_own_tasks(), local.is_handed_something(), local.visible_work());
+            let nothing = || (false, false, false);
+            assert_eq!(sees(), nothing());
+            for inbox in [&slot.calls, &slot.mail] {
+                inbox.put(Task::detached(|| ()));
+                assert_eq!(sees(), (false, true, false));
+                drop(inbox.take());
+            }
+            // Futures are its own before they are others'.
+            slot.ready.put(Task::detached(|| ()));
+            assert_eq!(sees(), (true, true, true));
+            drop(slot.ready.take());
+            for priority in [Priority::Normal, Priority::High] {
+                shared.inject_at(priority, Task::detached(|| ()), Caller::GoesOn);
+                assert_eq!(sees(), (false, true, true));
+                drop(shared.injected(priority));
+            }
+            local.spawn(Task::detached(|| ()));
+            local.spawns.share();
+            assert_eq!(sees(), (true, false, true));
+            assert!(local.run_own());
+            assert_eq!(sees(), nothing());
+        });
+    }
+
+    #[test]
+    fn a_thief_takes_half_of_the_spawned_tasks_with_it() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        on_the_one_worker(&pool, |local| {
+            (0..8).for_each(|_| local.spawn(Task::detached(|| ())));
+            local.spawns.share();
+            let steal = |guest: Option<&WorkerThread>| {
+                let guest = guest.unwrap();
+                let first = WorkerThread::steal_tasks(guest, 0).unwrap();
+                let others = iter::from_fn(|| guest.spawns.pop()).count();
+                _ = first.run();
+                others
+            };
+            let guest = || pool.run(|_| WorkerThread::with(steal));
+            let others = thread::scope(|threads| threads.spawn(guest).join().unwrap());
+            assert_eq!(others, 3);
+        });
+    }
+
+    #[test]
+    fn a_barrier_before_a_sleep_is_counted_and_made_only_if_another_is_awake() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        on_the_one_worker(&pool, |local| {
+            let barriers = || {
+                let before = local.watch.counters.membarriers.get();
+                assert!(!local.private_work());
+                local.watch.counters.membarriers.get() - before
+            };
+            assert_eq!(barriers(), 0);
+            let place = local.shared.sleep.enter().unwrap();
+            assert_eq!(barriers(), u64::from(Machine::asymmetric_by_now()));
+            assert!(local.shared.sleep.leave(place, || ()));
+        });
+    }
+
+    /// Miri's threads run on no processor.
+    #[test]
+    #[cfg(all(target_os = "linux", not(miri)))]
+    fn a_thief_is_moved_out_of_its_victims_way_if_it_is_a_thread_of_the_pool() {
+        use crate::ThreadPoolBuilder;
+
+        // No scheduler moves the thread between two looks; it may only be where it is.
+        fn in_the_way(seen: bool) -> bool {
+            let before = poach_topology::allowed().unwrap();
+            poach_topology::bind(before[0]).unwrap();
+            WorkerThread::with(|local| {
+                let local = local.unwrap();
+                let victim = local.shared.workers.len() - 1;
+                if seen {
+                    local.shared.workers[victim].watch.is_here();
+                }
+                local.is_in_the_way_of(victim)
+            })
+        }
+        let pool = |builder: ThreadPoolBuilder<'_>| builder.num_threads(1).build().unwrap();
+        let own = pool(ThreadPool::builder());
+        assert!(!own.install(|| in_the_way(false)), "nobody knows where the victim is");
+        assert!(own.install(|| in_the_way(true)));
+        // Threads with lives of their own.
+        thread::scope(|threads| {
+            let guest = threads.spawn(|| own.run(|_| in_the_way(true)));
+            assert!(!guest.join().unwrap());
+            let resident = threads.spawn(|| {
+                let pool = pool(ThreadPool::builder().use_current_thread());
+                pool.install(|| in_the_way(true))
+            });
+            assert!(!resident.join().unwrap());
+        });
     }
 }

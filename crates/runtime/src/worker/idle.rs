@@ -456,6 +456,8 @@ fn nap_time(
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ThreadPool;
+    use crate::worker::WorkerThread;
 
     #[test]
     fn in_a_quiet_pool_whose_owners_hesitate_one_worker_naps_and_for_as_long_as_it_may() {
@@ -475,5 +477,43 @@ mod tests {
         assert_eq!(nap(false, true, false, true), Some(LONGEST_OWNERS_NAP));
         assert_eq!(nap(false, false, true, false), Some(longest));
         assert_eq!(nap(false, false, false, true), None);
+    }
+
+    /// With a guest in, of a pool of one.
+    fn crowded(act: impl Fn(&WorkerThread) + Sync) {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        pool.install(|| {
+            WorkerThread::with(|local| {
+                let local = local.unwrap();
+                let place = local.shared.sleep.enter().unwrap();
+                act(local);
+                while !local.shared.sleep.leave(place, || ()) {}
+            });
+        });
+    }
+
+    #[test]
+    fn only_a_worker_with_nothing_under_way_stands_aside() {
+        crowded(|local| {
+            assert!(Unrestricted::idle().stands_aside(local));
+            assert!(!Unrestricted::wait().stands_aside(local), "it waits");
+            crate::spawn(|| ());
+            assert!(!Unrestricted::idle().stands_aside(local), "it has a task");
+        });
+    }
+
+    /// The wait may be for that very work.
+    #[test]
+    fn a_wait_does_not_leave_work_in_deques_to_guests() {
+        crowded(|local| {
+            crate::spawn(|| ());
+            local.spawns.share();
+            local.sleep().search();
+            // It looks again at once.
+            assert_eq!(Unrestricted::wait().sleep(local, None, &|| false), Some(1));
+            // A worker with nothing under way naps.
+            assert_eq!(Unrestricted::idle().sleep(local, None, &|| false), Some(SPIN_LOOKS - 1));
+            local.sleep().stop_search();
+        });
     }
 }

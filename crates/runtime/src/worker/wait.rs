@@ -297,3 +297,99 @@ impl WorkerThread {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use super::*;
+    use crate::ThreadPool;
+
+    /// Whether a restricted wait for `thief` that is about to sleep sees something.
+    fn sees(local: &WorkerThread, thief: Option<usize>, done: bool) -> bool {
+        let mut wait = Restricted::wait_for(Duration::from_millis(1));
+        wait.sleep(local, thief, &|| done).is_some()
+    }
+
+    fn on_the_one_worker<R: Send>(pool: &ThreadPool, act: impl Fn(&WorkerThread) -> R + Sync) -> R {
+        pool.install(|| WorkerThread::with(|local| act(local.unwrap())))
+    }
+
+    #[test]
+    fn before_it_sleeps_a_restricted_wait_sees_its_end_and_its_mail_and_forks_of_its_chain() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        on_the_one_worker(&pool, |local| {
+            assert!(!sees(local, None, false) && sees(local, None, true));
+            for inbox in [&local.slot().mail, &local.slot().calls] {
+                inbox.put(Task::detached(|| ()));
+                assert!(sees(local, None, false));
+                assert!(inbox.take().is_some());
+            }
+            let guest = || pool.run(|_| WorkerThread::with(|it| sees(it.unwrap(), Some(0), false)));
+            let another = || thread::scope(|threads| threads.spawn(guest).join().unwrap());
+            assert!(!another());
+            local.slot().forks.request();
+            assert!(crate::join(another, || ()).0);
+        });
+    }
+
+    /// A guest never, a worker of another pool never, and a task in order only if nothing else
+    /// comes to its turn.
+    #[test]
+    fn which_wait_begins_the_task_that_it_waits_for() {
+        let [pool, other] = [(); 2].map(|()| ThreadPool::builder().num_threads(1).build().unwrap());
+        on_the_one_worker(&pool, |local| {
+            let begins = |in_order| local.begins(pool.shared(), in_order);
+            assert!(!begins(false), "the wait takes any task, and so this one");
+            let blocks = local.set_blocks(true);
+            assert!(begins(false) && begins(true));
+            assert!(!local.begins(other.shared(), false), "it is not its pool's");
+            drop(blocks);
+            let awaitable = local.shared.may_be_awaited();
+            assert!(begins(false) && begins(true));
+            drop(awaitable);
+            assert!(!begins(false));
+        });
+        pool.run(|_| {
+            WorkerThread::with(|guest| {
+                let guest = guest.unwrap();
+                let _blocks = guest.set_blocks(true);
+                assert!(!guest.begins(pool.shared(), false), "it is a guest");
+            });
+        });
+    }
+
+    #[test]
+    fn a_task_on_top_of_a_wait_that_takes_nothing_takes_work_in_its_waits() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        on_the_one_worker(&pool, |local| {
+            let _blocks = local.set_blocks(true);
+            assert!(local.is_still());
+            let on_top = local.on_top();
+            assert!(!local.is_still());
+            drop(on_top);
+            assert!(local.is_still());
+        });
+    }
+
+    #[test]
+    #[cfg(not(miri))] // whose addresses are not those of a stack
+    fn only_a_guest_takes_its_own_tasks_in_a_restricted_wait_for_a_half_and_not_deep() {
+        fn own(local: Option<&WorkerThread>) -> bool {
+            local.unwrap().own_of_a_guest() == Own::Taken
+        }
+        #[inline(never)]
+        fn deeper(local: Option<&WorkerThread>) -> bool {
+            let frame = std::hint::black_box([1_u8; 4096]);
+            own(local) && std::hint::black_box(frame)[0] == 1
+        }
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        assert!(!pool.install(|| WorkerThread::with(own)));
+        assert!(pool.run(|_| WorkerThread::with(deeper)));
+        let deep = |local: Option<&WorkerThread>| {
+            local.unwrap().nesting_depth.stack.set(CallStack::here(Some(0)));
+            deeper(local)
+        };
+        assert!(!pool.run(|_| WorkerThread::with(deep)));
+    }
+}

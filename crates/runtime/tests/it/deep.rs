@@ -358,3 +358,22 @@ fn waits_in_an_interrupt_nest_no_deeper_than_what_is_below_it_leaves() {
         });
     });
 }
+
+/// The pool's one worker waits for something else, and takes nothing.
+#[test]
+#[cfg(not(miri))]
+fn a_guest_in_a_deep_wait_leaves_the_tasks_of_others_to_the_pool() {
+    use std::sync::mpsc::channel;
+
+    let (pool, other) = (self::pool(1), self::pool(2));
+    let ((release, held), (tell, told)) = (channel::<()>(), channel());
+    let held = other.spawn_handle(move || _ = held.recv());
+    let busy = pool.spawn_handle(move || blocking(|| held.join().unwrap()));
+    pool.spawn(move || tell.send(poach_runtime::current_thread_index()).unwrap());
+    let wait = other.spawn_handle(|| std::thread::sleep(std::time::Duration::from_millis(50)));
+    let mut wait = Some(wait);
+    pool.run(|_| deeper(540 << 10, &mut || wait.take().unwrap().join().unwrap()));
+    drop(release);
+    busy.join().unwrap();
+    assert_eq!(told.recv(), Ok(Some(0)), "it has run on the guest's thread");
+}

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use poach_runtime::{Forks, ThreadPool, Worker, interrupt, join};
+use poach_runtime::{Forks, ThreadPool, Worker, interrupt, join, scope};
 use send_wrapper::SendWrapper;
 
 fn pool(threads: usize) -> ThreadPool {
@@ -130,6 +130,34 @@ fn a_panic_arrives_once_all_tasks_have_ended_and_the_bodys_goes_first() {
             assert_eq!(got, if body_panics { "the body" } else { "a task" });
             assert_eq!(ended.into_inner(), 20);
         }
+    }
+}
+
+#[test]
+fn a_result_that_a_panic_leaves_behind_is_dropped_once() {
+    let result = Arc::new(());
+    for in_pool in [false, true] {
+        let kept = Arc::clone(&result);
+        let got: &str = payload(|| {
+            let pool = pool(2);
+            if in_pool {
+                drop(pool.install(|| {
+                    scope(|s| {
+                        s.spawn(|_| panic_any("a task"));
+                        kept
+                    })
+                }));
+            } else {
+                let forks = |mut w: Worker<'_>| {
+                    w.scope(|s| {
+                        s.spawn(|_| panic_any("a task"));
+                        kept
+                    })
+                };
+                drop(pool.run(forks));
+            }
+        });
+        assert_eq!((got, Arc::strong_count(&result)), ("a task", 1));
     }
 }
 

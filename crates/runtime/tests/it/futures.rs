@@ -714,3 +714,20 @@ fn a_resident_worker_polls_what_was_woken_before_its_pool_ends() {
     });
     resident.join().unwrap();
 }
+
+#[test]
+fn a_future_that_another_pools_worker_wakes_goes_on_in_its_own_pool() {
+    let name = || thread::current().name().map(str::to_owned);
+    let own = ThreadPool::builder().num_threads(1).name(|_| "own".to_owned()).build().unwrap();
+    let (gate, other) = (Gate::default(), pool(1));
+    let future = own.spawn_future({
+        let gate = gate.clone();
+        async move {
+            gate.await;
+            name()
+        }
+    });
+    gate.await_waiting(1);
+    other.install(|| gate.open());
+    assert_eq!(future.join().unwrap().as_deref(), Some("own"));
+}

@@ -11,9 +11,9 @@ use std::time::Duration;
 
 use poach_runtime::config::Waiting;
 use poach_runtime::{
-    BuildError, Priority, ThreadPool, Yield, broadcast, current_num_threads, current_thread_index,
-    in_place_scope, interrupt, join, scope, scope_fifo, spawn_broadcast, spawn_handle, task,
-    yield_now,
+    BuildError, Priority, ThreadPool, Yield, broadcast, check, current_num_threads,
+    current_thread_index, in_place_scope, interrupt, join, scope, scope_fifo, spawn_broadcast,
+    spawn_handle, task, yield_now,
 };
 
 #[test]
@@ -33,6 +33,15 @@ fn a_pool_uses_the_thread_that_builds_it() {
         let error = ThreadPool::builder().num_threads(1).use_current_thread().build().unwrap_err();
         assert!(matches!(error, BuildError::CurrentThreadInPool), "{error}");
         assert!(error.to_string().contains("another thread"), "{error}");
+        // An interrupt from outside runs on a thread of the pool's own.
+        thread::scope(|threads| {
+            let interrupter = threads.spawn(|| pool.interrupt(current_thread_index));
+            while !interrupter.is_finished() {
+                check();
+                thread::yield_now();
+            }
+            assert_eq!(interrupter.join().unwrap(), Some(1));
+        });
         let left = spawn_handle(|| 5);
         drop(pool);
         assert_eq!(left.join().unwrap(), 5);

@@ -8,7 +8,7 @@ use std::thread;
 
 use poach_memory::{Machine, Memory};
 use poach_runtime::trace::{Activity, Mark, RecordError, Span, Timeline, Trace};
-use poach_runtime::{ThreadPool, Worker, scope};
+use poach_runtime::{ThreadPool, Worker, join, scope};
 
 fn pool(threads: usize) -> ThreadPool {
     ThreadPool::builder().num_threads(threads).build().unwrap()
@@ -165,6 +165,22 @@ fn a_recording_has_every_steal_with_its_victim() {
     let marks = trace.workers().iter().flat_map(Timeline::marks);
     let made_visible = |mark: Mark| matches!(mark, Mark::Shared | Mark::Exposed { .. });
     assert!(marks.filter(|(_, mark)| made_visible(*mark)).count() > 0);
+}
+
+#[test]
+fn a_wait_for_what_was_stolen_is_recorded() {
+    let pool = pool(2);
+    let recording = pool.record(1000).unwrap();
+    let stolen = AtomicU64::new(0);
+    let first = || {
+        while stolen.load(Ordering::Relaxed) == 0 {
+            thread::yield_now();
+        }
+        poach_runtime::current_thread_index().unwrap()
+    };
+    let (waits, ()) = pool.install(|| join(first, || stolen.store(1, Ordering::Relaxed)));
+    let trace = recording.stop();
+    assert!(activities(&trace).any(|it| it == (waits, Activity::Waiting)));
 }
 
 #[test]

@@ -377,3 +377,16 @@ fn a_worker_that_drops_its_pool_runs_its_tasks_after_the_one_in_hand() {
     drop((pool, go));
     assert_eq!(seen.iter().collect::<Vec<_>>(), ["dropped", "later"]);
 }
+
+#[test]
+fn a_pool_that_a_worker_of_another_drops_is_waited_for() {
+    let (other, dropped) = (pool(1), pool(1));
+    let (release, busy) = occupy(&dropped);
+    let last = dropped.spawn_handle(|| thread::sleep(Duration::from_millis(20)));
+    other.install(move || {
+        drop(release);
+        drop(dropped);
+        assert!(last.is_finished());
+    });
+    busy.join().unwrap();
+}

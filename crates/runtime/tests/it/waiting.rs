@@ -33,6 +33,15 @@ fn until(flag: &AtomicBool) {
     }
 }
 
+/// Whether a condition comes true, at the watchdog's limit.
+fn within_a_minute(condition: impl Fn() -> bool) -> bool {
+    let began = Instant::now();
+    while !condition() && began.elapsed() < Duration::from_secs(60) {
+        thread::yield_now();
+    }
+    condition()
+}
+
 fn raise(flag: &AtomicBool) {
     flag.store(true, Ordering::SeqCst);
 }
@@ -234,6 +243,27 @@ fn beyond_half_of_the_call_stack_a_wait_is_restricted() {
         hold_a_lock_across_a_join(&pool, |hold| use_stack(512 << 10, hold));
     });
     resident.join().unwrap();
+}
+
+/// The first part of the stolen half waits for the second, which only the worker is left to run
+/// that waits for that half.
+#[test]
+fn a_wait_runs_forks_of_the_thief_that_it_waits_for() {
+    for waiting in [Waiting::Leapfrog, Waiting::Transitive] {
+        let (stolen, run) = (AtomicBool::new(false), AtomicBool::new(false));
+        let second = || {
+            // It answers an earlier request, so that the next fork is private.
+            join(|| (), || ());
+            let first = || {
+                raise(&stolen);
+                within_a_minute(|| run.load(Ordering::SeqCst))
+            };
+            join(first, || raise(&run)).0
+        };
+        let pool = pool(2, waiting);
+        assert!(pool.install(|| join(|| until(&stolen), second)).1, "{waiting:?}");
+        assert_eq!(pool.stats().total().leaps, 1);
+    }
 }
 
 #[test]
