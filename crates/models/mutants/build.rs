@@ -20,19 +20,24 @@ mod table;
 
 use table::{Mutant, mutants};
 
-/// What several queues use, and finds itself at the root of their crate.
-const SHARED: [&str; 10] = [
+/// What is copied: these files and folders, and all that is in [`FOLDERS`]. Each finds itself at
+/// the root of its crate.
+const SOURCES: [&str; 11] = [
     "deque/src/handles.rs",
-    "deque/src/ours/owners_end.rs",
-    "deque/src/ours/pacing.rs",
-    "deque/src/papers/lap.rs",
     "deque/src/lock.rs",
+    "deque/src/mutex.rs",
     "deque/src/owned.rs",
-    "deque/src/papers/owner_line.rs",
     "deque/src/ring",
+    "memory/src/delta.rs",
+    "memory/src/order.rs",
     "memory/src/processor.rs",
     "pool/src/registry.rs",
+    "pool/src/baselines",
+    "pool/src/salsa",
 ];
+
+/// Folders of files and folders that are each copied.
+const FOLDERS: [&str; 2] = ["deque/src/ours", "deque/src/papers"];
 
 fn main() {
     let here = PathBuf::from(std::env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"));
@@ -47,15 +52,20 @@ fn main() {
     if out.exists() {
         fs::remove_dir_all(&out).expect("the output folder can be emptied");
     }
-    let queues = mutants().map(|mutant| mutant.queue.source());
-    let sources: BTreeSet<&str> = SHARED.into_iter().chain(queues).collect();
+    let mut sources: BTreeSet<String> = SOURCES.map(String::from).into();
+    for folder in FOLDERS {
+        for entry in fs::read_dir(crates.join(folder)).expect("a folder of sources") {
+            let name = entry.expect("a source").file_name().into_string().expect("plain names");
+            sources.extend((name != "mod.rs").then(|| format!("{folder}/{name}")));
+        }
+    }
     let all: Vec<&Mutant> = mutants().collect();
     let (mut page, mut woven) = (String::new(), 0);
     for source in sources {
-        woven += copy(crates, Path::new(source), &out, &all);
-        let root = out.join(source);
+        woven += copy(crates, Path::new(&source), &out, &all);
+        let root = out.join(&source);
         let root = if root.is_dir() { root.join("mod.rs") } else { root };
-        let name = source.rsplit('/').next().unwrap_or(source);
+        let name = source.rsplit('/').next().unwrap_or(&source);
         let (path, name) = (root.display().to_string(), name.trim_end_matches(".rs"));
         // `crate::delta` is what the policies know.
         let name = if name == "delta" { "reckoned" } else { name };

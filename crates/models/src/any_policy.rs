@@ -76,11 +76,23 @@ unsafe impl StoreLoad<Simulated> for AnyPolicy {
     }
 }
 
+/// The policy of a queue of another crate, whose owner is the model's thread `owner`.
+///
+/// # Safety
+///
+/// The tasks of the queue are numbers: the policy may be too weak, for the checker to say so, and a
+/// task then comes out twice.
+#[doc(hidden)]
+pub unsafe fn any_policy(policy: Policy, owner: usize) -> impl StoreLoad<Simulated> + 'static {
+    AnyPolicy::new(policy, owner)
+}
+
 /// The bound on the simulated machine, which may be too small: then the checker is to say so.
 pub(crate) fn delta(pops: NonZeroU64, fill: bool) -> Delta {
     // SAFETY: not kept where the checker is to see what happens. The queues of this crate move
     // numbers between coroutines, one of which runs at a time: a slot that is read twice gives
-    // its number twice, and the checker says so. Nobody outside of this crate gets the value.
+    // its number twice, and the checker says so. Nobody outside of this crate gets the value, but
+    // by `any_policy`, whose caller says the same of its queues.
     let delta = unsafe { Delta::exactly(pops) };
     if fill {
         return delta;

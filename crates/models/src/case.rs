@@ -119,12 +119,16 @@ pub const QUEUES: &[Named] = &[
     named("ws-lifo", Algorithm::WsLifo, PolicyKind::None),
 ];
 
-/// The queues that may give a task to several threads.
-pub(super) const REPEATING: [&str; 4] =
-    ["idempotent-lifo", "idempotent-fifo", "idempotent-deque", "multiplicity"];
-
-/// The queues that are made of blocks.
-pub(super) const BLOCKS: [&str; 2] = ["bwos-lifo", "bwos-fifo"];
+/// The deques that are sound, and that every scene of a deque fits. (Of a biased deque and of a
+/// closed FIFO it would have more executions than end in a minute.)
+pub(super) fn deques() -> impl Iterator<Item = Named> {
+    use Algorithm::{Biased, ClosedFifo, Stack};
+    QUEUES.iter().copied().filter(|queue| {
+        !queue.algorithm.is_shared()
+            && !matches!(queue.algorithm, Biased | ClosedFifo | Stack)
+            && queue.policy != PolicyKind::Unfenced
+    })
+}
 
 /// The paper's bound with the egress slot's entry: `ceil((S + slot) / (x + 1))`, at least 1.
 pub fn delta(store_buffer: u32, egress: bool, stores: u32) -> NonZeroU64 {

@@ -14,6 +14,8 @@ mod case;
 pub mod emptiness;
 pub mod matrix;
 pub mod orderings;
+#[doc(hidden)]
+pub mod played;
 pub mod plays;
 mod scenario;
 mod scenes;
@@ -26,21 +28,17 @@ mod weak;
 
 use core::num::NonZeroU64;
 
-use poach_deque::{
-    Biased, BwosFifo, BwosLifo, ChaseLev, Fifo, IdempotentDeque, IdempotentFifo, IdempotentLifo,
-    Injector, Multiplicity, Mutex, Owner, PrivateDeque, Split, The, Thep,
-};
-use poach_pool::baselines::ConcBag;
-use poach_pool::baselines::Retention;
-use poach_pool::baselines::WsLifo;
-use poach_pool::baselines::WsMsq;
-use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_deque::{Injector, Owner};
+use poach_pool::mechanism::{Consume, Mechanism};
 
+#[doc(hidden)]
+pub use any_policy::any_policy;
 #[doc(hidden)]
 pub use poach_check;
 pub use scenario::{Deque, Scenario, Step, Subject, model};
 
 use crate::any_policy::AnyPolicy;
+use played::{Plays, PlaysPool, play_pool};
 use poach_check::{Config, Consistency, Naming, Report, Simulated, Spec, explore};
 use taken::{Taken, Then, singles};
 
@@ -108,6 +106,30 @@ impl Algorithm {
     pub fn is_shared(self) -> bool {
         use Algorithm::{ConcBag, Injector, Salsa, SalsaCas, WsLifo, WsMsq};
         matches!(self, Injector | Salsa | SalsaCas | ConcBag | WsMsq | WsLifo)
+    }
+
+    /// How often a task may be taken.
+    #[doc(hidden)]
+    pub fn taken(self) -> Taken {
+        match spec(self, Policy::Full) {
+            Spec::AtLeastOnce => Taken::AtLeastOnce,
+            _ => Taken::Once,
+        }
+    }
+
+    /// What becomes of the owner under C11.
+    fn then(self, scenario: &Scenario) -> Then {
+        use Algorithm::{BwosFifo, BwosLifo, ChaseLev, Fifo, Multiplicity, Split, The, Thep};
+        match self {
+            ChaseLev | The | Thep | Fifo => Then::Goes,
+            // An owner that does not empty its queue leaves what is there to the thieves.
+            Split | Multiplicity | BwosLifo | BwosFifo
+                if !scenario.script.contains(&Step::PopAll) =>
+            {
+                Then::Goes
+            }
+            _ => Then::Stays,
+        }
     }
 }
 
@@ -214,134 +236,64 @@ fn names(algorithm: Algorithm, policy: Policy, capacity: usize) -> Vec<Naming> {
 
 /// Explores one scenario of one queue under one policy. The specification is the queue's own,
 /// whatever `config` says; under C11 it is that each task is taken once.
+///
+/// # Panics
+///
+/// If the scenario's capacity is no power of two.
 pub fn check(algorithm: Algorithm, policy: Policy, scenario: &Scenario, config: &Config) -> Report {
-    let names = names(algorithm, policy, scenario.capacity);
-    let config = config.clone().against(spec(algorithm, policy));
-    let scene = Scene { config: &config, scenario, names: &names };
-    if !algorithm.has_policy() {
-        return plain(algorithm, &scene);
-    }
-    fenced(algorithm, policy, &scene)
-}
-
-/// A queue with a fence policy.
-fn fenced(algorithm: Algorithm, policy: Policy, scene: &Scene<'_>) -> Report {
-    // The owner of a queue is the model's first thread; in a pool each consumer owns its chunks.
-    let make = move |owner| AnyPolicy::new(policy, owner);
-    let n = scene.scenario.capacity;
-    let once = Taken::Once;
+    let config = &config.clone().against(spec(algorithm, policy));
+    let scene = Scene { config, scenario, algorithm, policy };
     match algorithm {
-        Algorithm::ChaseLev => scene.deque(once, Then::Goes, || {
-            ChaseLev::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
-        }),
-        Algorithm::Biased => scene.deque(once, Then::Stays, || {
-            Biased::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0, 0).expect(POWER)
-        }),
-        Algorithm::The => scene.deque(once, Then::Goes, || {
-            The::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
-        }),
-        Algorithm::Thep => scene.deque(once, Then::Goes, || {
-            Thep::<u64, AnyPolicy, Simulated>::starting_at(make(0), n, 0).expect(POWER)
-        }),
-        Algorithm::Salsa => {
-            let pool = || Salsa::<u32, Simulated, AnyPolicy>::with_fences(CHUNK, make);
-            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
-        }
-        other => panic!("{other:?} has no policy"),
-    }
-}
-
-/// A queue without one.
-fn plain(algorithm: Algorithm, scene: &Scene<'_>) -> Report {
-    let n = scene.scenario.capacity;
-    let (once, often) = (Taken::Once, Taken::AtLeastOnce);
-    match algorithm {
-        Algorithm::Split => scene
-            .deque(once, scene.then(), || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
-        Algorithm::Private => {
-            scene.deque(once, Then::Stays, PrivateDeque::<u64, Simulated>::default)
-        }
-        Algorithm::Fifo => scene.deque(once, Then::Goes, || {
-            Fifo::<u64, Simulated>::with_patience(n, 0, u32::MAX, 0).expect(POWER)
-        }),
-        Algorithm::ClosedFifo => scene.deque(once, Then::Stays, || {
-            Fifo::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER)
-        }),
-        Algorithm::IdempotentLifo => scene.deque(often, Then::Stays, || {
-            IdempotentLifo::<u64, Simulated>::with_capacity(n).expect(POWER)
-        }),
-        Algorithm::IdempotentFifo => scene.deque(often, Then::Stays, || {
-            IdempotentFifo::<u64, Simulated>::with_capacity(n).expect(POWER)
-        }),
-        Algorithm::IdempotentDeque => scene.deque(often, Then::Stays, || {
-            IdempotentDeque::<u64, Simulated>::with_capacity(n).expect(POWER)
-        }),
-        Algorithm::Multiplicity => scene.deque(often, scene.then(), || {
-            Multiplicity::<u64, Simulated>::with_capacity(n).expect(POWER)
-        }),
-        Algorithm::BwosLifo => scene.deque(once, scene.then(), || {
-            BwosLifo::<u64, Simulated>::with_capacity(n.div_ceil(2)).expect(POWER)
-        }),
-        Algorithm::BwosFifo => scene.deque(once, scene.then(), || {
-            BwosFifo::<u64, Simulated>::with_capacity(n.div_ceil(2)).expect(POWER)
-        }),
-        Algorithm::Mutex => scene.deque(once, Then::Stays, Mutex::<u64, Simulated>::default),
         Algorithm::Injector => {
             let queue =
                 |n| Injector::<u64, Simulated, 1>::with_capacity(n).expect(POWER).with_patience(1);
-            explore(scene.config, &shared::injector(scene.scenario, queue))
-        }
-        Algorithm::SalsaCas => {
-            let pool = || SalsaCas::<u32, Simulated>::new(CHUNK);
-            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
+            explore(config, &shared::injector(scenario, queue))
         }
         // It has forks and joins in place of pushes and pops.
-        Algorithm::Stack => {
-            explore(scene.config, &stack::shipped(scene.scenario, stack::Exposes::Later))
+        Algorithm::Stack => explore(config, &stack::shipped(scenario, stack::Exposes::Later)),
+        _ if algorithm.is_shared() => play_pool(algorithm, policy, scene),
+        // The owner of a queue is the model's first thread.
+        _ => {
+            play_deque!(poach_deque, algorithm, AnyPolicy::new(policy, 0), scenario.capacity, scene)
         }
-        Algorithm::ConcBag => {
-            let pool = || ConcBag::<u32, Simulated>::with_retention(CHUNK, Retention::NONE);
-            // All consumers take from one bag.
-            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.consume()))
-        }
-        Algorithm::WsMsq => {
-            let pool = || WsMsq::<u32, Simulated>::with_retention(Retention::NONE);
-            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
-        }
-        Algorithm::WsLifo => {
-            let pool = || WsLifo::<u32, Simulated>::with_retention(Retention::NONE);
-            explore(scene.config, &shared::pool(scene.scenario, pool, |thief| thief.steal(0)))
-        }
-        other => panic!("{other:?} has a policy"),
     }
 }
 
-/// A scenario of a deque, and how it is explored.
+/// A scenario of a queue, and how it is explored.
 struct Scene<'a> {
     config: &'a Config,
     scenario: &'a Scenario,
-    names: &'a [Naming],
+    algorithm: Algorithm,
+    policy: Policy,
 }
 
-impl Scene<'_> {
-    /// An owner that does not empty its queue leaves what is there to the thieves.
-    fn then(&self) -> Then {
-        if self.scenario.script.contains(&Step::PopAll) { Then::Stays } else { Then::Goes }
-    }
-
-    fn deque<O: Owner<u64, Thief: 'static> + 'static>(
-        &self,
-        taken: Taken,
-        then: Then,
-        make: impl Fn() -> O,
-    ) -> Report {
-        match self.config.consistency {
+impl Plays for Scene<'_> {
+    fn play<O: Owner<u64, Thief: 'static> + 'static>(self, make: impl Fn() -> O) -> Report {
+        let Scene { config, scenario, algorithm, policy } = self;
+        match config.consistency {
             Consistency::Tso => {
-                let queue = |_| Deque(make());
-                explore(self.config, &model(self.scenario, self.names, queue))
+                let names = names(algorithm, policy, scenario.capacity);
+                explore(config, &model(scenario, &names, |_| Deque(make())))
             }
-            Consistency::C11 => explore(self.config, &singles(self.scenario, make, taken, then)),
+            Consistency::C11 => {
+                let (taken, then) = (algorithm.taken(), algorithm.then(scenario));
+                explore(config, &singles(scenario, make, taken, then))
+            }
         }
+    }
+}
+
+impl PlaysPool for Scene<'_> {
+    fn play_pool<P>(self, make: impl Fn(usize) -> Option<P>) -> Report
+    where
+        P: Mechanism<u32, Producer: 'static, Consumer: 'static> + 'static,
+    {
+        let take: fn(&mut dyn Consume<u32>) -> Option<u32> = match self.algorithm {
+            // All consumers take from one bag.
+            Algorithm::ConcBag => |thief| thief.consume(),
+            _ => |thief| thief.steal(0),
+        };
+        explore(self.config, &shared::pool(self.scenario, || make(CHUNK), take))
     }
 }
 

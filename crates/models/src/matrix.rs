@@ -2,8 +2,8 @@
 
 use core::num::NonZeroU64;
 
-use super::case::{BLOCKS, REPEATING, TWICE, case, find};
 pub use super::case::{Case, Named, PolicyKind, QUEUES, delta};
+use super::case::{TWICE, case, deques, find};
 use super::{Scenario, Step};
 use poach_check::Kind;
 
@@ -123,11 +123,8 @@ pub fn cases(extent: Extent) -> Vec<Case> {
     let quick = extent == Extent::Quick;
     let sizes: &[u32] = if quick { &[1, 2] } else { &[1, 2, 3, 4] };
     let mut cases = Vec::new();
-    for name in ["chase-lev", "asymmetric-cl", "the", "split", "private", "fifo", "mutex"] {
-        cases.extend(rows(find(name), 0, None, sizes, None, quick));
-    }
-    for name in REPEATING.into_iter().chain(BLOCKS) {
-        cases.extend(rows(find(name), 0, None, sizes, None, quick));
+    for queue in deques().filter(|queue| !queue.policy.bounded()) {
+        cases.extend(rows(queue, 0, None, sizes, None, quick));
     }
     let the_asymmetric = Named { name: "the", policy: PolicyKind::Asymmetric, ..find("the") };
     cases.extend(rows(the_asymmetric, 0, None, sizes, None, quick));

@@ -5,7 +5,7 @@
 
 use super::Scenario;
 use super::Step::{Pop, PopAll, Push};
-use super::case::{BLOCKS, Case, Named, PolicyKind, REPEATING, find};
+use super::case::{Case, Named, PolicyKind, deques, find};
 use super::matrix::Extent;
 use super::plays::Play;
 use super::weak::{row, rows};
@@ -15,28 +15,16 @@ use poach_check::Coverage;
 pub fn scenes() -> Vec<Case> {
     let mut scenes = rows(Extent::Full);
     scenes.retain(|case| case.expected.is_none());
-    // (FF-CL and FF-THE without a bound: there a thief goes by `closed` alone.)
-    for name in [
-        "chase-lev",
-        "asymmetric-cl",
-        "ff-cl",
-        "the",
-        "ff-the",
-        "thep",
-        "biased",
-        "fifo",
-        "closed-fifo",
-        "split",
-    ] {
-        scenes.extend(left(find_c11(name)));
+    // (FF-CL and FF-THE without a bound: there a thief goes by `closed` alone. `Resolved` without
+    // one is that, too.)
+    let deques = deques().filter(|queue| queue.policy != PolicyKind::Resolved);
+    for queue in deques.chain(["biased", "closed-fifo"].map(find)) {
+        scenes.extend(left(c11(queue)));
     }
-    for name in REPEATING.into_iter().chain(BLOCKS).chain(["private", "mutex"]) {
-        scenes.extend(left(find(name)));
-    }
-    for name in BLOCKS.into_iter().chain(["multiplicity"]) {
+    for name in ["bwos-lifo", "bwos-fifo", "multiplicity"] {
         scenes.extend(anew(find(name)));
     }
-    scenes.push(row(find_c11("biased"), "two", Scenario::drain(1, 0, 2, 1), None));
+    scenes.push(row(find("biased"), "two", Scenario::drain(1, 0, 2, 1), None));
     let queues = [("asymmetric-cl", 3), ("the", 3), ("fifo", 3), ("biased", 3), ("mutex", 3)];
     for (name, tasks) in queues {
         // A thief that takes half of what the owner has pushed before its eyes.
@@ -60,8 +48,7 @@ pub fn scenes() -> Vec<Case> {
 }
 
 /// A queue, with a policy that has no bound.
-fn find_c11(name: &str) -> Named {
-    let queue = find(name);
+fn c11(queue: Named) -> Named {
     let policy = if queue.policy.bounded() { PolicyKind::Unbounded } else { queue.policy };
     Named { policy, ..queue }
 }

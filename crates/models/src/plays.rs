@@ -4,15 +4,13 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use poach_deque::{Biased, ChaseLev, Fifo, Mutex, Owner, Split, Steal, The, Thep, Thief};
+use poach_deque::{Owner, Split, Steal, Thief};
 use poach_memory::Memory;
-use poach_pool::baselines::ConcBag;
-use poach_pool::baselines::Retention;
-use poach_pool::baselines::WsLifo;
-use poach_pool::baselines::WsMsq;
-use poach_pool::salsa::{Salsa, SalsaCas};
+use poach_pool::mechanism::Mechanism;
+use poach_pool::salsa::Salsa;
 
 use super::emptiness::{announcements, pass};
+use super::played::{Plays, PlaysPool, play_pool};
 use super::scenario::{Deque, Scenario, Subject, model};
 use super::shared::{chunks_again, consumer_goes, producer_goes};
 use super::stack::Exposes;
@@ -23,6 +21,7 @@ use super::thefts::{
 };
 use super::{Algorithm, POWER, Policy, check, stack};
 use crate::any_policy::{AnyPolicy, displacing};
+use crate::play_deque;
 use poach_check::history::Outcome;
 use poach_check::{
     Config, Consistency, Kind, Report, Simulated, SimulatedWord, Spec, Threads, explore, fail,
@@ -134,105 +133,73 @@ impl Play {
     }
 }
 
+/// Thieves that take half of the tasks.
+struct Halves<'a>(&'a Scenario, &'a Config);
+
+impl Plays for Halves<'_> {
+    fn play<O: Owner<u64, Thief: 'static> + 'static>(self, make: impl Fn() -> O) -> Report {
+        explore(self.1, &halves(self.0, make))
+    }
+}
+
 fn run_halves(algorithm: Algorithm, scenario: &Scenario, config: &Config) -> Report {
-    let fences = |policy| AnyPolicy::new(policy, 0);
-    let n = scenario.capacity;
-    let patience = if algorithm == Algorithm::ClosedFifo { 0 } else { u32::MAX };
-    match algorithm {
-        Algorithm::ChaseLev => explore(
-            config,
-            &halves(scenario, || {
-                ChaseLev::<u64, _, Simulated>::starting_at(fences(Policy::Asymmetric), n, 0)
-                    .expect(POWER)
-            }),
-        ),
-        Algorithm::The => explore(
-            config,
-            &halves(scenario, || {
-                The::<u64, _, Simulated>::starting_at(fences(Policy::Full), n, 0).expect(POWER)
-            }),
-        ),
-        Algorithm::Thep => explore(
-            config,
-            &halves(scenario, || {
-                Thep::<u64, _, Simulated>::starting_at(fences(Policy::Unbounded), n, 0)
-                    .expect(POWER)
-            }),
-        ),
-        Algorithm::Split => explore(
-            config,
-            &halves(scenario, || Split::<u64, Simulated>::with_capacity(n).expect(POWER)),
-        ),
-        Algorithm::Fifo | Algorithm::ClosedFifo => explore(
-            config,
-            &halves(scenario, || {
-                Fifo::<u64, Simulated>::with_patience(n, 0, patience, 0).expect(POWER)
-            }),
-        ),
-        Algorithm::Mutex => explore(config, &halves(scenario, Mutex::<u64, Simulated>::default)),
-        Algorithm::Biased => explore(
-            config,
-            &halves(scenario, || {
-                Biased::<u64, _, Simulated>::starting_at(fences(Policy::Asymmetric), n, 0, 0)
-                    .expect(POWER)
-            }),
-        ),
-        other => panic!("{other:?} gives no batches"),
+    // The deques with a policy, each with one.
+    let policy = match algorithm {
+        Algorithm::The => Policy::Full,
+        Algorithm::Thep => Policy::Unbounded,
+        Algorithm::Private => panic!("{algorithm:?} gives no batches"),
+        _ => Policy::Asymmetric,
+    };
+    let player = Halves(scenario, config);
+    play_deque!(poach_deque, algorithm, AnyPolicy::new(policy, 0), scenario.capacity, player)
+}
+
+/// What the threads of a pool do.
+struct Pools<'a>(Play, &'a Config);
+
+impl PlaysPool for Pools<'_> {
+    fn play_pool<P>(self, make: impl Fn(usize) -> Option<P>) -> Report
+    where
+        P: Mechanism<u32, Producer: 'static, Consumer: 'static> + 'static,
+    {
+        // Chunks of so many tasks.
+        let Pools(play, config) = self;
+        match play {
+            Play::Emptiness => explore(config, &pass(|| make(4))),
+            Play::Again => explore(config, &chunks_again(|| make(1))),
+            Play::ConsumerGoes => explore(config, &consumer_goes(|| make(2))),
+            Play::ProducerGoes => explore(config, &producer_goes(|| make(2))),
+            Play::FedByTwo => explore(config, &fed_by_two(|| make(2))),
+            Play::RobbedThief => explore(config, &robbed_thief(|| make(3))),
+            Play::RobbedInWindow => explore(config, &robbed_in_window(|| make(3))),
+            Play::Refilled => explore(config, &refilled(|| make(2))),
+            Play::TwoChunks => explore(config, &two_chunks(|| make(2))),
+            Play::HeldGrows => explore(config, &held_grows(|| make(2))),
+            Play::ListGrows => explore(config, &list_grows(|| make(1))),
+            _ => explore(config, &announcements(|| make(4))),
+        }
     }
 }
 
 fn run_pool(play: Play, algorithm: Algorithm, policy: Policy, config: &Config) -> Report {
-    // Chunks of `n` tasks.
-    macro_rules! play {
-        ($n:ident, $make:expr) => {{
-            let made = |$n: usize| $make;
-            match play {
-                Play::Emptiness => explore(config, &pass(|| made(4))),
-                Play::Again => explore(config, &chunks_again(|| made(1))),
-                Play::ConsumerGoes => explore(config, &consumer_goes(|| made(2))),
-                Play::ProducerGoes => explore(config, &producer_goes(|| made(2))),
-                Play::FedByTwo => explore(config, &fed_by_two(|| made(2))),
-                Play::RobbedThief => explore(config, &robbed_thief(|| made(3))),
-                Play::RobbedInWindow => explore(config, &robbed_in_window(|| made(3))),
-                Play::Refilled => explore(config, &refilled(|| made(2))),
-                Play::TwoChunks => explore(config, &two_chunks(|| made(2))),
-                Play::HeldGrows => explore(config, &held_grows(|| made(2))),
-                Play::ListGrows => explore(config, &list_grows(|| made(1))),
-                _ => explore(config, &announcements(|| made(4))),
-            }
-        }};
+    if play == Play::Refused && algorithm == Algorithm::Salsa {
+        let fence = |allowed: &Arc<SimulatedWord>, owner| {
+            // The second owner, whom the last thief robs, is not refused.
+            let fence = displacing(owner);
+            let fence = if owner == 0 { fence.until(Arc::clone(allowed)) } else { fence };
+            AnyPolicy::Displaced(fence)
+        };
+        let make = |allowed: Arc<SimulatedWord>| {
+            Salsa::<u32, Simulated, _>::with_fences(2, move |owner| fence(&allowed, owner))
+        };
+        return explore(config, &refused(make));
     }
-    let retention = Retention::NONE;
-    match algorithm {
-        Algorithm::Salsa if play == Play::Refused => {
-            let fence = |allowed: &Arc<SimulatedWord>, owner| {
-                // The second owner, whom the last thief robs, is not refused.
-                let fence = displacing(owner);
-                let fence = if owner == 0 { fence.until(Arc::clone(allowed)) } else { fence };
-                AnyPolicy::Displaced(fence)
-            };
-            explore(
-                config,
-                &refused(|allowed| {
-                    Salsa::<u32, Simulated, _>::with_fences(2, move |owner| fence(&allowed, owner))
-                }),
-            )
-        }
-        Algorithm::Salsa => {
-            // The plays know no bound.
-            let policy = match policy {
-                Policy::Full | Policy::Displaced | Policy::Unfenced => policy,
-                _ => Policy::Asymmetric,
-            };
-            let fences = move |owner| AnyPolicy::new(policy, owner);
-            play!(n, Salsa::<u32, Simulated, _>::with_fences(n, fences))
-        }
-        Algorithm::SalsaCas => play!(n, SalsaCas::<u32, Simulated>::new(n)),
-        Algorithm::ConcBag => play!(n, ConcBag::<u32, Simulated>::with_retention(n, retention)),
-        Algorithm::WsMsq => play!(_n, WsMsq::<u32, Simulated>::with_retention(retention)),
-        Algorithm::WsLifo => play!(_n, WsLifo::<u32, Simulated>::with_retention(retention)),
-        other => panic!("{other:?} is no pool"),
-    }
+    // The plays know no bound.
+    let policy = match policy {
+        Policy::Full | Policy::Displaced | Policy::Unfenced => policy,
+        _ => Policy::Asymmetric,
+    };
+    play_pool(algorithm, policy, Pools(play, config))
 }
 
 /// The split deque, whose thieves expose private tasks before they steal.

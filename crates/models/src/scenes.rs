@@ -3,30 +3,10 @@
 
 use poach_memory::delta::hidden_pops;
 
-use super::case::{Case, Named, PolicyKind, TWICE, case, delta, find};
+use super::case::{Case, Named, PolicyKind, TWICE, case, delta, deques, find};
 use super::plays::Play;
-use super::{Scenario, Step};
+use super::{Algorithm, Scenario, Step};
 use poach_check::Coverage;
-
-/// The deques, with the stores that their client makes between pops.
-const DEQUES: [(&str, u32); 16] = [
-    ("chase-lev", 0),
-    ("asymmetric-cl", 0),
-    ("ff-cl", 1),
-    ("resolved", 1),
-    ("the", 0),
-    ("ff-the", 1),
-    ("thep", 1),
-    ("split", 0),
-    ("fifo", 0),
-    ("mutex", 0),
-    ("idempotent-lifo", 0),
-    ("idempotent-fifo", 0),
-    ("idempotent-deque", 0),
-    ("multiplicity", 0),
-    ("bwos-lifo", 0),
-    ("bwos-fifo", 0),
-];
 
 pub(super) fn more(quick: bool) -> Vec<Case> {
     let sizes: &[u32] = if quick { &[1] } else { &[1, 2] };
@@ -127,8 +107,11 @@ fn egress_entries(quick: bool) -> impl Iterator<Item = Case> {
 /// Two thieves, each of which steals once, against an owner that pops once and goes: who is first,
 /// and what the others are told, is all that there is to it.
 fn two_thieves(size: u32) -> impl Iterator<Item = Case> {
-    DEQUES.into_iter().map(move |(name, stores)| {
-        let queue = find(name);
+    // (A private deque's owner, gone, has taken its tasks with it.)
+    let queues = deques().filter(|queue| queue.algorithm != Algorithm::Private);
+    queues.map(move |queue| {
+        // The client's, between two pops.
+        let stores = u32::from(queue.policy.bounded());
         let bound = queue.policy.bounded().then(|| delta(size, true, stores));
         let tasks = bound.map_or(2, |delta| delta.get() as u32 + 1);
         let script = vec![Step::Pop];

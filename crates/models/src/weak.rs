@@ -2,7 +2,7 @@
 //! not TSO, with the policies that work there. Each thread keeps what it takes, and in the end each
 //! task must have been taken once.
 
-use super::case::{BLOCKS, Case, Named, PolicyKind, REPEATING, TWICE, case, find};
+use super::case::{Case, Named, PolicyKind, TWICE, case, deques, find};
 use super::matrix::Extent;
 use super::plays::Play;
 use super::{Scenario, Step};
@@ -39,11 +39,8 @@ pub(super) fn rows(extent: Extent) -> Vec<Case> {
         }
         rows.push(row(with(name, Unfenced), "drain", Scenario::drain(2, 0, 1, 2), TWICE));
     }
-    for name in ["split", "private", "fifo", "mutex"] {
-        rows.extend(scenes(find(name), 3, 2));
-    }
-    for name in REPEATING.into_iter().chain(BLOCKS) {
-        rows.extend(scenes(find(name), 3, 2));
+    for queue in deques().filter(|queue| queue.policy == PolicyKind::None) {
+        rows.extend(scenes(queue, 3, 2));
     }
     rows.extend(scenes(
         with("thep", Unbounded),

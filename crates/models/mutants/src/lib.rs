@@ -10,21 +10,22 @@ use std::cell::Cell;
 
 use poach_check::history::Outcome;
 use poach_check::{
-    Config, Consistency, Kind, Report, Simulated, Spec, Threads, Verdict, Violation,
-    WithoutBarrier, explore,
+    Config, Consistency, Kind, Report, Simulated, Threads, Verdict, Violation, WithoutBarrier,
+    explore,
 };
-use poach_deque::ChaseLev;
-use poach_memory::{Asymmetric, Bounded, Full, Resolved, StoreLoad, Unbounded};
+use poach_memory::{Asymmetric, Bounded};
 use poach_models::emptiness::{announcements, pass};
+use poach_models::matrix::{Named, PolicyKind, QUEUES};
+use poach_models::played::Plays;
 use poach_models::plays::late_request_of;
 use poach_models::shared::{self, Injecting, chunks_again, consumer_goes, producer_goes};
 use poach_models::stack::forks;
-use poach_models::taken::{Taken, Then, halves, singles};
+use poach_models::taken::{Then, halves, singles};
 use poach_models::thefts::{
     fed_by_two, head_returns, held_grows, late_task, list_grows, oversleeps, refilled,
     robbed_and_fed, robbed_in_window, robbed_thief, two_chunks,
 };
-use poach_models::{Algorithm, Deque, Policy, Scenario, Subject, model, spec};
+use poach_models::{Algorithm, Deque, Policy, Scenario, Subject, model, play_deque, spec};
 
 mod promise;
 #[path = "../../../deque/tests/it/put_back/mod.rs"]
@@ -32,7 +33,7 @@ mod put_back;
 mod scene;
 pub mod table;
 
-pub use table::{Caught, Mutant, Queue, Scene, mutants};
+pub use table::{Caught, Mutant, Scene, mutants};
 
 /// Executions after which a mutant counts as not caught, where the scene has a bound.
 const MOST: u64 = 1_000_000;
@@ -79,45 +80,31 @@ pub(crate) mod traits {
     }
 }
 
-type Run = fn(Scene, &Scenario, &Config) -> Report;
-
-fn bounded() -> Bounded<Simulated> {
-    Bounded::new(promise::delta(DELTA)).expect("the simulated machine is TSO")
-}
-
-fn resolved() -> Resolved<Simulated> {
-    Resolved::new(promise::delta(DELTA)).expect("it has both that it asks for")
-}
-
-/// A deque: its history is checked, or under C11 what was taken in the end.
-fn deque<O: Owner<u64, Thief: 'static> + 'static>(
-    scenario: &Scenario,
-    config: &Config,
-    specification: Spec,
-    make: impl Fn(usize) -> O,
-) -> Report {
-    match config.consistency {
-        Consistency::Tso => {
-            let config = config.clone().against(specification);
-            explore(&config, &model(scenario, &[], |n| Deque(make(n))))
-        }
-        Consistency::C11 => {
-            let often = specification == Spec::AtLeastOnce;
-            let taken = if often { Taken::AtLeastOnce } else { Taken::Once };
-            explore(config, &singles(scenario, || make(scenario.capacity), taken, Then::Goes))
-        }
-    }
-}
-
-/// Chase-Lev's deque, with a policy that makes the store between two pops.
-fn filled<P: StoreLoad<Simulated> + 'static>(
-    scenario: &Scenario,
-    config: &Config,
+/// Plays a copy of a deque in the mutant's scene.
+struct Copy<'a> {
+    scene: Scene,
+    scenario: &'a Scenario,
+    config: &'a Config,
+    algorithm: Algorithm,
     policy: Policy,
-    make: impl Fn() -> P,
-) -> Report {
-    let make = |n| ChaseLev::<u64, _, Simulated>::starting_at(make(), n, 0).expect(POWER);
-    deque(scenario, config, spec(Algorithm::ChaseLev, policy), make)
+}
+
+impl Plays for Copy<'_> {
+    /// Its history is checked, or under C11 what was taken in the end. So it is of the queues that
+    /// take less than what the history asks.
+    fn play<O: Owner<u64, Thief: 'static> + 'static>(self, make: impl Fn() -> O) -> Report {
+        use Algorithm::{BwosFifo, BwosLifo, Multiplicity};
+        let Copy { scene, scenario, config, algorithm, policy } = self;
+        if scene == Scene::Halves {
+            return explore(config, &halves(scenario, make));
+        }
+        let kept = matches!(algorithm, Multiplicity | BwosLifo | BwosFifo);
+        if kept || config.consistency == Consistency::C11 {
+            return explore(config, &singles(scenario, make, algorithm.taken(), Then::Goes));
+        }
+        let config = config.clone().against(spec(algorithm, policy));
+        explore(&config, &model(scenario, &[], |_| Deque(make())))
+    }
 }
 
 /// A pool, whose chunks have as many slots as the scene wants.
@@ -157,23 +144,8 @@ where
     }
 }
 
-const BOUNDED: Policy = Policy::Bounded { delta: DELTA, fill: false };
-const RESOLVED: Policy = Policy::Resolved { delta: DELTA, fill: false };
-const FILLED: Policy = Policy::Bounded { delta: DELTA, fill: true };
-const FILLED_RESOLVED: Policy = Policy::Resolved { delta: DELTA, fill: true };
 const FITS: &str = "the simulated machine has what a policy asks for";
 const POWER: &str = "a scenario's capacity is a small power of two";
-
-/// A queue with a fence policy.
-macro_rules! with {
-    ($queue:path, $policy:expr, $algorithm:expr, $named:expr) => {
-        |_, scenario, config| {
-            use $queue as Made;
-            let make = |n| Made::<u64, _, Simulated>::starting_at($policy, n, 0).expect(POWER);
-            deque(scenario, config, spec($algorithm, $named), make)
-        }
-    };
-}
 
 /// `make`, for the policy of a copy.
 macro_rules! copied {
@@ -205,150 +177,128 @@ macro_rules! copied {
     };
 }
 
-/// A queue without one.
-macro_rules! sized {
-    ($queue:path, $algorithm:expr) => {
-        sized!($queue, $algorithm, with_capacity())
-    };
-    ($queue:path, $algorithm:expr, $make:ident($($start:expr)?)) => {
-        |scene, scenario, config| {
-            use $queue as Made;
-            let make = |n| Made::<u64, Simulated>::$make(n $(, $start)?).expect(POWER);
-            if scene == Scene::Halves {
-                return explore(config, &halves(scenario, || make(scenario.capacity)));
-            }
-            deque(scenario, config, spec($algorithm, Policy::Full), make)
-        }
-    };
-}
-
 /// The split deque, whose thieves expose private tasks when they find nothing shared.
 macro_rules! exposed {
-    ($queue:path, $memory:ty) => {
-        |scene, scenario, config| {
-            use $queue as Made;
-            /// The queue, and what only thieves of this one do.
-            struct Exposing(Made<u64, $memory>);
-            impl Subject for Exposing {
-                type Thief = <Made<u64, $memory> as Owner<u64>>::Thief;
+    ($memory:ty, $scene:expr, $scenario:expr, $config:expr) => {{
+        use crate::split::Split as Made;
+        /// The queue, and what only thieves of this one do.
+        struct Exposing(Made<u64, $memory>);
+        impl Subject for Exposing {
+            type Thief = <Made<u64, $memory> as Owner<u64>>::Thief;
 
-                fn push(&self, task: u64) {
-                    Owner::push(&self.0, task);
-                }
-
-                fn pop(&self) -> Option<u64> {
-                    Owner::pop(&self.0)
-                }
-
-                fn is_awaited(&self) -> bool {
-                    Owner::is_awaited(&self.0)
-                }
-
-                fn thief(&self) -> Self::Thief {
-                    Owner::thief(&self.0)
-                }
-
-                fn steal(thief: &Self::Thief) -> Outcome {
-                    thief.expose();
-                    Deque::<Made<u64, $memory>>::steal(thief)
-                }
+            fn push(&self, task: u64) {
+                Owner::push(&self.0, task);
             }
-            if scene == Scene::Asks {
-                return explore(config, &|threads: &mut Threads| {
-                    let make = || Made::<u64, Simulated>::with_capacity(4).expect(POWER);
-                    late_request_of(threads, make, |thief| thief.request());
-                });
+
+            fn pop(&self) -> Option<u64> {
+                Owner::pop(&self.0)
             }
-            if scene == Scene::PutsBack {
-                return explore(config, &|threads: &mut Threads| {
-                    type ThiefOf = <Made<u64, Simulated> as Owner<u64>>::Thief;
-                    let owner = Made::<u64, Simulated>::with_capacity(2).expect(POWER);
-                    let series = |owner: &Made<u64, Simulated>| promise::series!(owner);
-                    put_back(threads, owner, series, ThiefOf::request, ThiefOf::has_private_tasks);
-                });
+
+            fn is_awaited(&self) -> bool {
+                Owner::is_awaited(&self.0)
             }
-            let make = |n| Exposing(Made::<u64, $memory>::with_capacity(n).expect(POWER));
-            let specification = spec(Algorithm::Split, Policy::Full);
-            explore(&config.clone().against(specification), &model(scenario, &[], make))
+
+            fn thief(&self) -> Self::Thief {
+                Owner::thief(&self.0)
+            }
+
+            fn steal(thief: &Self::Thief) -> Outcome {
+                thief.expose();
+                Deque::<Made<u64, $memory>>::steal(thief)
+            }
         }
-    };
+        let (scene, scenario, config) = ($scene, $scenario, $config);
+        if scene == Scene::Asks {
+            return explore(config, &|threads: &mut Threads| {
+                let make = || Made::<u64, Simulated>::with_capacity(4).expect(POWER);
+                late_request_of(threads, make, |thief| thief.request());
+            });
+        }
+        if scene == Scene::PutsBack {
+            return explore(config, &|threads: &mut Threads| {
+                type ThiefOf = <Made<u64, Simulated> as Owner<u64>>::Thief;
+                let owner = Made::<u64, Simulated>::with_capacity(2).expect(POWER);
+                let series = |owner: &Made<u64, Simulated>| promise::series!(owner);
+                put_back(threads, owner, series, ThiefOf::request, ThiefOf::has_private_tasks);
+            });
+        }
+        let make = |n| Exposing(Made::<u64, $memory>::with_capacity(n).expect(POWER));
+        let specification = spec(Algorithm::Split, Policy::Full);
+        explore(&config.clone().against(specification), &model(scenario, &[], make))
+    }};
 }
 
-/// A queue of which it is checked what was taken in the end.
-macro_rules! kept {
-    ($queue:path, $taken:expr) => {
-        |_, scenario, config| {
-            use $queue as Made;
-            let make = || Made::<u64, Simulated>::with_capacity(scenario.capacity).expect(POWER);
-            explore(config, &singles(scenario, make, $taken, Then::Goes))
-        }
-    };
-}
+/// Queues that `poach check` does not have by a name of their own: that name, the name of the queue
+/// that they are, and the policy.
+const OTHERS: [(&str, &str, PolicyKind); 10] = [
+    ("asymmetric-the", "the", PolicyKind::Asymmetric),
+    ("unbounded-thep", "thep", PolicyKind::Unbounded),
+    // Chase-Lev's deque, whose policy makes the store between two pops itself.
+    ("filled-cl", "ff-cl", PolicyKind::Filled),
+    ("filled-resolved", "resolved", PolicyKind::FilledResolved),
+    // The same, with the bound that is reckoned for the machine's entries.
+    ("reckoned-cl", "ff-cl", PolicyKind::Bounded),
+    // The split deque with thieves that expose, and the same on a system without a process-wide
+    // barrier.
+    ("exposed", "split", PolicyKind::None),
+    ("fenced-exposed", "split", PolicyKind::None),
+    ("fenced-stack", "split-stack", PolicyKind::None),
+    ("displaced-salsa", "salsa", PolicyKind::Displaced),
+    // The bag, each of whose retired chunks is freed as soon as it may be.
+    ("eager-bag", "conc-bag", PolicyKind::None),
+];
 
-/// A queue that has no capacity to begin with.
-macro_rules! plain {
-    ($queue:path, $algorithm:expr) => {
-        |_, scenario, config| {
-            use $queue as Made;
-            let make = |_| Made::<u64, Simulated>::default();
-            deque(scenario, config, spec($algorithm, Policy::Full), make)
-        }
-    };
-}
-
-impl Queue {
-    /// How often the client stores between two pops. THEP's owner makes a store of its own.
-    fn stores(self) -> u32 {
-        use Queue::{FfCl, FfThe, ReckonedCl, Resolved};
-        u32::from(matches!(self, FfCl | Resolved | FfThe | ReckonedCl))
+impl Mutant {
+    /// The queue that shows it.
+    fn named(&self) -> Named {
+        let other = OTHERS.iter().find(|(name, ..)| *name == self.queue);
+        let (name, policy) = other.map_or((self.queue, None), |it| (it.1, Some(it.2)));
+        let queue = QUEUES.iter().find(|queue| queue.name == name);
+        let queue = *queue.unwrap_or_else(|| panic!("{}: there is no queue {name}", self.name));
+        Named { policy: policy.unwrap_or(queue.policy), ..queue }
     }
 
-    /// How it is played: the queue with the bug that [`chosen`] says.
-    fn run(self) -> Run {
-        match self {
-            Queue::ChaseLev => {
-                with!(crate::chase_lev::ChaseLev, Full, Algorithm::ChaseLev, Policy::Full)
-            }
-            Queue::AsymmetricCl => with!(
-                crate::chase_lev::ChaseLev,
-                Asymmetric::<Simulated>::new(),
-                Algorithm::ChaseLev,
-                Policy::Asymmetric
-            ),
-            Queue::FfCl => {
-                with!(crate::chase_lev::ChaseLev, bounded(), Algorithm::ChaseLev, BOUNDED)
-            }
-            Queue::Resolved => {
-                with!(crate::chase_lev::ChaseLev, resolved(), Algorithm::ChaseLev, RESOLVED)
-            }
-            Queue::FilledCl => |_, scenario, config| {
+    /// How often the client stores between two pops. THEP's owner makes a store of its own.
+    fn stores(&self) -> u32 {
+        use PolicyKind::{Bounded, Resolved};
+        let Named { algorithm, policy, .. } = self.named();
+        u32::from(matches!(policy, Bounded | Resolved) && algorithm != Algorithm::Thep)
+    }
+
+    /// Plays the queue, with the bug that [`chosen`] says.
+    fn play(&self, config: &Config) -> Report {
+        let (scene, scenario) = (self.scene, &self.scenario());
+        let Named { algorithm, policy, .. } = self.named();
+        let policy = policy.with(DELTA);
+        let of = |policy| Copy { scene, scenario, config, algorithm, policy };
+        match self.queue {
+            "filled-cl" => {
                 copied!(crate::order, Bounded);
-                filled(scenario, config, FILLED, make)
-            },
-            Queue::FilledResolved => |_, scenario, config| {
+                play_deque!(poach_deque, algorithm, make(), scenario.capacity, of(policy))
+            }
+            "filled-resolved" => {
                 copied!(crate::order, Resolved);
-                filled(scenario, config, FILLED_RESOLVED, make)
-            },
-            Queue::ReckonedCl => |scene, scenario, config| {
+                play_deque!(poach_deque, algorithm, make(), scenario.capacity, of(policy))
+            }
+            "reckoned-cl" => {
                 let (entries, egress) = (scene::SHORT_BUFFER.into(), scene.egress_entries().into());
                 let pops = crate::reckoned::hidden_pops(entries, egress, scenario.stores.into());
-                let pops = pops.expect("it has a store buffer");
-                let make = |n| {
-                    let policy = Bounded::<Simulated>::new(promise::delta(pops)).expect(FITS);
-                    ChaseLev::<u64, _, Simulated>::starting_at(policy, n, 0).expect(POWER)
-                };
-                let policy = Policy::Bounded { delta: pops, fill: false };
-                deque(scenario, config, spec(Algorithm::ChaseLev, policy), make)
-            },
-            Queue::Biased => |_, scenario, config| {
-                use crate::biased::Biased as Made;
-                let make = |n| {
-                    let policy = Asymmetric::<Simulated>::new();
-                    Made::<u64, _, Simulated>::starting_at(policy, n, 0, 0).expect(POWER)
-                };
-                deque(scenario, config, spec(Algorithm::Biased, Policy::Asymmetric), make)
-            },
-            Queue::Injector => |_, scenario, config| {
+                let delta = pops.expect("it has a store buffer");
+                let policy = Policy::Bounded { delta, fill: false };
+                let make = || Bounded::<Simulated>::new(promise::delta(delta)).expect(FITS);
+                play_deque!(poach_deque, algorithm, make(), scenario.capacity, of(policy))
+            }
+            "exposed" => exposed!(Simulated, scene, scenario, config),
+            "fenced-exposed" => exposed!(WithoutBarrier, scene, scenario, config),
+            "fenced-stack" => {
+                poach_models::stack_of_forks!(Made, crate::split, WithoutBarrier);
+                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            }
+            "split-stack" => {
+                poach_models::stack_of_forks!(Made, crate::split);
+                explore(config, &forks::<Made>(scenario, scene.exposes()))
+            }
+            "injector" => {
                 /// The copy, as the model wants it.
                 struct Made(crate::injector::Injector<u64, Simulated, 1>);
                 impl Injecting for Made {
@@ -365,88 +315,38 @@ impl Queue {
                 };
                 let specification = spec(Algorithm::Injector, Policy::Full);
                 explore(&config.clone().against(specification), &shared::injector(scenario, make))
-            },
-            Queue::The => with!(crate::the::The, Full, Algorithm::The, Policy::Full),
-            Queue::AsymmetricThe => with!(
-                crate::the::The,
-                Asymmetric::<Simulated>::new(),
-                Algorithm::The,
-                Policy::Asymmetric
-            ),
-            Queue::FfThe => with!(crate::the::The, bounded(), Algorithm::The, BOUNDED),
-            Queue::Thep => with!(crate::thep::Thep, Unbounded, Algorithm::Thep, Policy::Unbounded),
-            Queue::FfThep => with!(crate::thep::Thep, bounded(), Algorithm::Thep, BOUNDED),
-            Queue::Split => sized!(crate::split::Split, Algorithm::Split),
-            Queue::Exposed => exposed!(crate::split::Split, Simulated),
-            Queue::FencedExposed => exposed!(crate::split::Split, WithoutBarrier),
-            Queue::Fifo => sized!(crate::fifo::Fifo, Algorithm::Fifo, starting_at(0)),
-            Queue::ClosedFifo => |_, scenario, config| {
-                use crate::fifo::Fifo as Made;
-                let make = |n| Made::<u64, Simulated>::with_patience(n, 0, 0, 0).expect(POWER);
-                deque(scenario, config, spec(Algorithm::ClosedFifo, Policy::Full), make)
-            },
-            Queue::IdempotentLifo => {
-                sized!(crate::idempotent::IdempotentLifo, Algorithm::IdempotentLifo)
             }
-            Queue::IdempotentFifo => {
-                sized!(crate::idempotent::IdempotentFifo, Algorithm::IdempotentFifo)
+            "salsa" => pool(scene, scenario, config, |chunk| {
+                crate::salsa::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk)
+            }),
+            // Its thieves visit the owner's processor.
+            "displaced-salsa" => pool(scene, scenario, config, |chunk| {
+                crate::salsa::Salsa::<u32, Simulated, _>::with_fences(chunk, promise::displacing)
+            }),
+            "salsa-cas" => {
+                pool(scene, scenario, config, crate::salsa::SalsaCas::<u32, Simulated>::new)
             }
-            Queue::IdempotentDeque => {
-                sized!(crate::idempotent::IdempotentDeque, Algorithm::IdempotentDeque)
+            "conc-bag" => {
+                pool(scene, scenario, config, crate::baselines::ConcBag::<u32, Simulated>::new)
             }
-            Queue::Multiplicity => {
-                kept!(crate::mult::Multiplicity, Taken::AtLeastOnce)
-            }
-            Queue::BwosLifo => kept!(crate::bwos::BwosLifo, Taken::Once),
-            Queue::BwosFifo => kept!(crate::bwos::BwosFifo, Taken::Once),
-            Queue::Private => plain!(crate::private::PrivateDeque, Algorithm::Private),
-            Queue::Mutex => plain!(crate::mutex::Mutex, Algorithm::Mutex),
-            Queue::Salsa => |scene, scenario, config| {
-                let make = |chunk| {
-                    crate::salsa::Salsa::<u32, Simulated, Asymmetric<Simulated>>::new(chunk)
-                };
-                pool(scene, scenario, config, make)
-            },
-            Queue::DisplacedSalsa => |scene, scenario, config| {
-                pool(scene, scenario, config, |chunk| {
-                    crate::salsa::Salsa::<u32, Simulated, _>::with_fences(
-                        chunk,
-                        promise::displacing,
-                    )
-                })
-            },
-            Queue::SalsaCas => |scene, scenario, config| {
-                pool(scene, scenario, config, |chunk| {
-                    crate::salsa::SalsaCas::<u32, Simulated>::new(chunk)
-                })
-            },
-            Queue::Forks => |scene, scenario, config| {
-                poach_models::stack_of_forks!(Made, crate::split);
-                explore(config, &forks::<Made>(scenario, scene.exposes()))
-            },
-            Queue::FencedForks => |scene, scenario, config| {
-                poach_models::stack_of_forks!(Made, crate::split, WithoutBarrier);
-                explore(config, &forks::<Made>(scenario, scene.exposes()))
-            },
-            Queue::ConcBag => |scene, scenario, config| {
-                pool(scene, scenario, config, |chunk| {
-                    crate::baselines::ConcBag::<u32, Simulated>::new(chunk)
-                })
-            },
-            Queue::EagerBag => |scene, scenario, config| {
-                pool(scene, scenario, config, |chunk| {
-                    crate::baselines::ConcBag::<u32, Simulated>::with_retention(
-                        chunk,
-                        crate::baselines::Retention::NONE,
-                    )
-                })
-            },
-            Queue::WsMsq => |scene, scenario, config| {
+            "eager-bag" => pool(scene, scenario, config, |chunk| {
+                crate::baselines::ConcBag::<u32, Simulated>::with_retention(
+                    chunk,
+                    crate::baselines::Retention::NONE,
+                )
+            }),
+            "ws-msq" => {
                 pool(scene, scenario, config, |_| crate::baselines::WsMsq::<u32, Simulated>::new())
-            },
-            Queue::WsLifo => |scene, scenario, config| {
+            }
+            "ws-lifo" => {
                 pool(scene, scenario, config, |_| crate::baselines::WsLifo::<u32, Simulated>::new())
-            },
+            }
+            _ => {
+                // In blocks of as many tasks as the scene has room for.
+                let blocks = matches!(algorithm, Algorithm::BwosLifo | Algorithm::BwosFifo);
+                let capacity = if blocks { 2 * scenario.capacity } else { scenario.capacity };
+                play_deque!(crate, algorithm, promise::any(policy), capacity, of(policy))
+            }
         }
     }
 }
@@ -491,18 +391,18 @@ impl Mutant {
         let machine = self.scene.machine();
         let most = if self.caught == Caught::Nothing { 0 } else { MOST };
         let config = Config { max_executions: machine.max_executions.max(most), ..machine };
-        let report = self.queue.run()(self.scene, &self.scenario(), &config);
+        let report = self.play(&config);
         CHOSEN.set(usize::MAX);
         report
     }
 
     /// Explores the queue with no mutant chosen.
     pub fn original(&self) -> Report {
-        self.queue.run()(self.scene, &self.scenario(), &self.scene.machine())
+        self.play(&self.scene.machine())
     }
 
     fn scenario(&self) -> Scenario {
-        self.scene.scenario(self.queue.stores())
+        self.scene.scenario(self.stores())
     }
 
     /// What is wrong with a report on this mutant, if anything is.

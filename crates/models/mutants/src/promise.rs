@@ -19,6 +19,12 @@ pub(crate) fn delta(pops: NonZeroU64) -> Delta {
     unsafe { filled(pops).without_fill() }
 }
 
+/// The policy of a queue whose owner is the model's first thread.
+pub(crate) fn any(policy: poach_models::Policy) -> impl StoreLoad<Simulated> {
+    // SAFETY: the tasks of this crate's queues are numbers.
+    unsafe { poach_models::any_policy(policy, 0) }
+}
+
 /// A series of pops of a split deque or of a copy of it, which ends with the first task: whether it
 /// took one.
 macro_rules! series {

@@ -47,16 +47,16 @@ fn every_mutant_is_caught_as_the_table_says() {
 fn no_original_is() {
     let seen = Mutex::new(HashSet::new());
     each(|mutant| {
-        if !seen.lock().unwrap().insert((mutant.queue as u8, mutant.scene as u8)) {
+        if !seen.lock().unwrap().insert((mutant.queue, mutant.scene as u8)) {
             return;
         }
         let report = mutant.original();
         let time = report.elapsed.as_secs_f64();
         let (queue, scene) = (mutant.queue, mutant.scene);
-        println!("{queue:?} {scene:?}: {} executions, {time:.2} s", report.executions);
+        println!("{queue} {scene:?}: {} executions, {time:.2} s", report.executions);
         let covered = scene.coverage().iter().any(|wanted| report.clean(*wanted).is_ok());
-        assert!(covered, "{queue:?} {scene:?}: {:?}", report.verdict);
-        assert!(report.stolen || !scene.steals(), "{queue:?} {scene:?}: no thief ever gets a task");
+        assert!(covered, "{queue} {scene:?}: {:?}", report.verdict);
+        assert!(report.stolen || !scene.steals(), "{queue} {scene:?}: no thief ever gets a task");
     });
 }
 

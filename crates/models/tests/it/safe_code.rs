@@ -10,12 +10,13 @@ use std::sync::Arc;
 
 use poach_check::history::Outcome;
 use poach_check::{
-    Config, Coverage, Incomplete, Simulated, SimulatedWord, Spec, Threads, Verdict, explore,
+    Config, Coverage, Incomplete, Report, Simulated, SimulatedWord, Spec, Threads, Verdict, explore,
 };
-use poach_deque::ChaseLev;
+use poach_deque::{ChaseLev, Owner};
 use poach_memory::Full;
 use poach_models::alone::{Fate, Law, five_runs};
 use poach_models::matrix::{self, Case, Extent, Named, PolicyKind};
+use poach_models::played::Plays;
 use poach_models::{
     Algorithm, Deque, Policy, Scenario, Step, Subject, emptiness, plays, shared, taken, thefts,
 };
@@ -108,6 +109,34 @@ fn scenarios_of_any_numbers() {
     assert!(rows[0] < rows[1] && rows[1] < rows[2]);
     let laws: Vec<Law> = five_runs();
     assert!(laws.iter().all(|law| law.fate == law.expected && law.fate != Fate::Other));
+}
+
+/// Plays a queue by pushing a task that nobody takes.
+struct Alone;
+
+impl Plays for Alone {
+    fn play<O: Owner<u64, Thief: 'static> + 'static>(self, make: impl Fn() -> O) -> Report {
+        explore(&Config::sequential(), &|threads: &mut Threads| {
+            let owner = make();
+            threads.spawn("owner", move || owner.push(1));
+        })
+    }
+}
+
+#[test]
+fn deques_are_made_by_name_and_pools_are_none() {
+    for &Named { algorithm, .. } in matrix::QUEUES {
+        let made =
+            || poach_models::play_deque!(poach_deque, algorithm, Full, 2, Alone).verdict.word();
+        if algorithm.is_shared() || algorithm == Algorithm::Stack {
+            assert!(panics(made).contains("is no deque"));
+        } else {
+            assert_eq!(made(), "clean");
+        }
+    }
+    let often = [Algorithm::IdempotentFifo, Algorithm::Multiplicity].map(Algorithm::taken);
+    assert_eq!(often, [taken::Taken::AtLeastOnce; 2]);
+    assert_eq!(Algorithm::The.taken(), taken::Taken::Once);
 }
 
 #[test]

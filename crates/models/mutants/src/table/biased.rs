@@ -1,9 +1,9 @@
 //! Mistakes in the biased deque.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const OWNER: Mutant =
-    Mutant::of("deque/src/ours/biased/mod.rs", Queue::Biased, Scene::Once, Caught::Twice);
+    Mutant::of("deque/src/ours/biased/mod.rs", "biased", Scene::Once, Caught::Twice);
 const THIEF: Mutant = Mutant { file: "deque/src/ours/biased/thief.rs", ..OWNER };
 
 mutants! {

@@ -1,10 +1,10 @@
 //! Mistakes in the block-based queues, their orderings among them.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const HERE: Mutant =
-    Mutant::of("deque/src/papers/bwos/block.rs", Queue::BwosLifo, Scene::WeakBrief, Caught::Race);
-const FIFO: Mutant = Mutant { queue: Queue::BwosFifo, ..HERE };
+    Mutant::of("deque/src/papers/bwos/block.rs", "bwos-lifo", Scene::WeakBrief, Caught::Race);
+const FIFO: Mutant = Mutant { queue: "bwos-fifo", ..HERE };
 const TABLE: Mutant = Mutant { file: "deque/src/papers/bwos/blocks.rs", ..HERE };
 
 const GRANTS: &str =
@@ -36,7 +36,7 @@ mutants! {
     TABLE: "bwos-enters-relaxed",
         "step 3: the owner does not release the block that it puts into the table",
         "place.store(found, Ordering::Release);" => "place.store(found, Ordering::Relaxed);",
-        queue: Queue::BwosFifo;
+        queue: "bwos-fifo";
     TABLE: "bwos-finds-relaxed",
         "step 3: a thief does not acquire the block that it finds in the table",
         "(blocks.len() - 1)].load(Ordering::Acquire);
@@ -44,7 +44,7 @@ mutants! {
         unsafe { block.as_ref() }" =>
         "(blocks.len() - 1)].load(Ordering::Relaxed);
         unsafe { block.as_ref() }",
-        queue: Queue::BwosFifo;
+        queue: "bwos-fifo";
     TABLE: "bwos-grows-relaxed", "step 3: the owner does not release the larger table",
         "self.table.store(table, Ordering::Release);" =>
         "self.table.store(table, Ordering::Relaxed);",

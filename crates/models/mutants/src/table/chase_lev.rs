@@ -1,9 +1,9 @@
 //! Mistakes in the Chase-Lev deque.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const HERE: Mutant =
-    Mutant::of("deque/src/papers/chase_lev.rs", Queue::ChaseLev, Scene::Drain, Caught::Twice);
+    Mutant::of("deque/src/papers/chase_lev.rs", "chase-lev", Scene::Drain, Caught::Twice);
 
 mutants! {
     HERE: "cl-no-owner-fence", "the owner reads `head` with its `tail` still in the store buffer",
@@ -34,7 +34,7 @@ mutants! {
         "unsafe { self.buffer().read(index.wrapping_sub(1)) })",
         scene: Scene::Pair, caught: Caught::Order;
     HERE: "cl-no-thief-barrier", "a thief of an asymmetric queue does without its barrier",
-        "policy.try_thief();" => "true;", queue: Queue::AsymmetricCl;
+        "policy.try_thief();" => "true;", queue: "asymmetric-cl";
     HERE: "cl-head-read-again", "a thief reads `head` after `tail`, not before",
         "let length = tail.wrapping_sub(head) as i64;" =>
         "let head = shared.thieves.head.load(Ordering::Acquire);
@@ -48,14 +48,14 @@ mutants! {
         "Err(_) => Steal::Retry," =>
         "Err(_) => Steal::Success(unsafe { shared.thieves.rings.take(head) }),";
     HERE: "cl-delta-less-one", "off by one: a thief trusts a `tail` that is delta ahead",
-        "length as u64 <= policy.delta()" => "(length as u64) < policy.delta()", queue: Queue::FfCl;
+        "length as u64 <= policy.delta()" => "(length as u64) < policy.delta()", queue: "ff-cl";
     HERE: "cl-no-abort", "a thief within delta goes on where it must abort",
-        "return Err(Steal::Abort);" => "return Ok(());", queue: Queue::FfCl;
+        "return Err(Steal::Abort);" => "return Ok(());", queue: "ff-cl";
     HERE: "cl-resolved-off-by-one",
         "after its barrier a thief takes the task that the owner has taken",
         "if (tail.wrapping_sub(head) as i64) <= 0 { Err(Steal::Empty) }" =>
         "if (tail.wrapping_sub(head) as i64) < 0 { Err(Steal::Empty) }",
-        queue: Queue::Resolved;
+        queue: "resolved";
     HERE: "cl-push-shows-first",
         "two stores swapped: a push shows its task before it has written it",
         "unsafe { buffer.write(tail, task) };" =>

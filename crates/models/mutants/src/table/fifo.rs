@@ -1,11 +1,11 @@
 //! Mistakes in the FIFO queue, open and closed.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const THIEF: Mutant =
-    Mutant::of("deque/src/ours/fifo/thief.rs", Queue::ClosedFifo, Scene::Once, Caught::Twice);
+    Mutant::of("deque/src/ours/fifo/thief.rs", "closed-fifo", Scene::Once, Caught::Twice);
 const OWNER: Mutant = Mutant { file: "deque/src/ours/fifo/mod.rs", ..THIEF };
-const OPEN: Mutant = Mutant { queue: Queue::Fifo, scene: Scene::Brief, ..THIEF };
+const OPEN: Mutant = Mutant { queue: "fifo", scene: Scene::Brief, ..THIEF };
 
 mutants! {
     OPEN: "fifo-half-drops-the-rest",

@@ -1,10 +1,10 @@
 //! Mistakes in the hazard pointers, as the bag uses them. Every retired chunk is looked for at
 //! once.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const HERE: Mutant =
-    Mutant::of("pool/src/baselines/hazard.rs", Queue::EagerBag, Scene::Third, Caught::Freed);
+    Mutant::of("pool/src/baselines/hazard.rs", "eager-bag", Scene::Third, Caught::Freed);
 
 mutants! {
     HERE: "hazard-not-asked", "a scan frees what a thread has a hazard pointer on",

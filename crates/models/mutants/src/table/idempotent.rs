@@ -1,17 +1,17 @@
 //! Mistakes in the idempotent queues. That a task comes out twice is none.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const LIFO: Mutant = Mutant::of(
     "deque/src/papers/idempotent/lifo.rs",
-    Queue::IdempotentLifo,
+    "idempotent-lifo",
     Scene::Mixed,
     Caught::Lost,
 );
 const FIFO: Mutant =
-    Mutant { file: "deque/src/papers/idempotent/fifo.rs", queue: Queue::IdempotentFifo, ..LIFO };
+    Mutant { file: "deque/src/papers/idempotent/fifo.rs", queue: "idempotent-fifo", ..LIFO };
 const DEQUE: Mutant =
-    Mutant { file: "deque/src/papers/idempotent/deque.rs", queue: Queue::IdempotentDeque, ..LIFO };
+    Mutant { file: "deque/src/papers/idempotent/deque.rs", queue: "idempotent-deque", ..LIFO };
 
 mutants! {
     LIFO: "ilifo-no-tag",

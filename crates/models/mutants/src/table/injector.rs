@@ -1,9 +1,9 @@
 //! Mistakes in the injector: which thread has which index, and when a block is of no more use.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const INJECTOR: Mutant =
-    Mutant::of("deque/src/ours/injector/mod.rs", Queue::Injector, Scene::Injects, Caught::Race);
+    Mutant::of("deque/src/ours/injector/mod.rs", "injector", Scene::Injects, Caught::Race);
 const STEAL: Mutant = Mutant { file: "deque/src/ours/injector/steal.rs", ..INJECTOR };
 const FINISH: Mutant = Mutant { file: "deque/src/ours/injector/finish.rs", ..INJECTOR };
 

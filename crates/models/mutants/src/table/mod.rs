@@ -51,8 +51,8 @@ pub struct Mutant {
     pub is: &'static str,
     /// Another mutant, of another file, whose mistake this one has besides.
     pub besides: Option<&'static str>,
-    /// The queue that shows it.
-    pub queue: Queue,
+    /// The queue that shows it, as `poach check` or `OTHERS` calls it.
+    pub queue: &'static str,
     /// What the queue is made to do.
     pub scene: Scene,
     /// What the checker finds.
@@ -61,94 +61,8 @@ pub struct Mutant {
 
 impl Mutant {
     /// What the rows of a file have in common.
-    const fn of(file: &'static str, queue: Queue, scene: Scene, caught: Caught) -> Mutant {
+    const fn of(file: &'static str, queue: &'static str, scene: Scene, caught: Caught) -> Mutant {
         Mutant { name: "", why: "", file, was: "", is: "", besides: None, queue, scene, caught }
-    }
-}
-
-/// A queue with its policy.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[allow(missing_docs, reason = "they are called as everywhere else")]
-pub enum Queue {
-    ChaseLev,
-    AsymmetricCl,
-    FfCl,
-    Resolved,
-    /// Chase-Lev's deque, whose bounded policy makes the store between two pops itself.
-    FilledCl,
-    /// The same of the policy that resolves.
-    FilledResolved,
-    /// Chase-Lev's deque, with the bound that is reckoned for the machine's entries.
-    ReckonedCl,
-    /// The biased deque, whose thieves pay for a barrier at once.
-    Biased,
-    The,
-    AsymmetricThe,
-    FfThe,
-    Thep,
-    FfThep,
-    Split,
-    /// The split deque, with thieves that expose.
-    Exposed,
-    /// The same on a system without a process-wide barrier.
-    FencedExposed,
-    /// The runtime's stack of forks.
-    Forks,
-    /// The same on a system without a process-wide barrier.
-    FencedForks,
-    Private,
-    Fifo,
-    /// The same, closed from the start, whose thieves pay for a barrier at once.
-    ClosedFifo,
-    Mutex,
-    /// The injector, with blocks of one slot.
-    Injector,
-    IdempotentLifo,
-    IdempotentFifo,
-    IdempotentDeque,
-    Multiplicity,
-    BwosLifo,
-    BwosFifo,
-    Salsa,
-    /// The same, whose thieves visit the owner's processor.
-    DisplacedSalsa,
-    SalsaCas,
-    ConcBag,
-    /// The bag, each of whose retired chunks is freed as soon as it may be.
-    EagerBag,
-    WsMsq,
-    WsLifo,
-}
-
-impl Queue {
-    /// Its file or folder, below `crates`.
-    pub fn source(self) -> &'static str {
-        match self {
-            Queue::ChaseLev | Queue::AsymmetricCl | Queue::FfCl | Queue::Resolved => {
-                "deque/src/papers/chase_lev.rs"
-            }
-            Queue::FilledCl | Queue::FilledResolved => "memory/src/order.rs",
-            Queue::ReckonedCl => "memory/src/delta.rs",
-            Queue::Biased => "deque/src/ours/biased",
-            Queue::The | Queue::AsymmetricThe | Queue::FfThe => "deque/src/papers/the.rs",
-            Queue::Thep | Queue::FfThep => "deque/src/papers/thep.rs",
-            Queue::Split
-            | Queue::Exposed
-            | Queue::FencedExposed
-            | Queue::Forks
-            | Queue::FencedForks => "deque/src/papers/split",
-            Queue::Private => "deque/src/papers/private.rs",
-            Queue::Fifo | Queue::ClosedFifo => "deque/src/ours/fifo",
-            Queue::Mutex => "deque/src/mutex.rs",
-            Queue::Injector => "deque/src/ours/injector",
-            Queue::IdempotentLifo | Queue::IdempotentFifo | Queue::IdempotentDeque => {
-                "deque/src/papers/idempotent"
-            }
-            Queue::Multiplicity => "deque/src/papers/mult.rs",
-            Queue::BwosLifo | Queue::BwosFifo => "deque/src/papers/bwos",
-            Queue::Salsa | Queue::DisplacedSalsa | Queue::SalsaCas => "pool/src/salsa",
-            Queue::ConcBag | Queue::EagerBag | Queue::WsMsq | Queue::WsLifo => "pool/src/baselines",
-        }
     }
 }
 

@@ -1,9 +1,9 @@
 //! Mistakes in the queue with multiplicity, its orderings among them.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const HERE: Mutant =
-    Mutant::of("deque/src/papers/mult.rs", Queue::Multiplicity, Scene::WeakAnew, Caught::Lost);
+    Mutant::of("deque/src/papers/mult.rs", "multiplicity", Scene::WeakAnew, Caught::Lost);
 
 mutants! {
     HERE: "mult-no-second-look",

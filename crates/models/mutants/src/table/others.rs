@@ -1,10 +1,10 @@
 //! Mistakes in the private deque and the queue behind a lock.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const PRIVATE: Mutant =
-    Mutant::of("deque/src/papers/private.rs", Queue::Private, Scene::Brief, Caught::Order);
-const MUTEX: Mutant = Mutant { file: "deque/src/mutex.rs", queue: Queue::Mutex, ..PRIVATE };
+    Mutant::of("deque/src/papers/private.rs", "private", Scene::Brief, Caught::Order);
+const MUTEX: Mutant = Mutant { file: "deque/src/mutex.rs", queue: "mutex", ..PRIVATE };
 
 mutants! {
     PRIVATE: "private-hands-over-first",

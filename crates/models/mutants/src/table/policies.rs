@@ -1,11 +1,11 @@
 //! Mistakes in the fence policies with a bound, and in the reckoning of one.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
-const HERE: Mutant = Mutant::of("memory/src/order.rs", Queue::FilledCl, Scene::Four, Caught::Twice);
+const HERE: Mutant = Mutant::of("memory/src/order.rs", "filled-cl", Scene::Four, Caught::Twice);
 
 const RECKONED: Mutant =
-    Mutant { file: "memory/src/delta.rs", queue: Queue::ReckonedCl, scene: Scene::Egress, ..HERE };
+    Mutant { file: "memory/src/delta.rs", queue: "reckoned-cl", scene: Scene::Egress, ..HERE };
 
 mutants! {
     HERE: "bounded-makes-no-store",
@@ -13,13 +13,13 @@ mutants! {
         "            self.elsewhere.store(0, Ordering::Release);\n" => "";
     HERE: "resolved-makes-no-store",
         "the policy that resolves forgets the other's store between two pops",
-        "        self.bounded.owner();\n" => "", queue: Queue::FilledResolved;
+        "        self.bounded.owner();\n" => "", queue: "filled-resolved";
     HERE: "resolved-without-barrier", "a thief in doubt makes no barrier, and says that it knows",
         "    fn resolve(&self) -> bool {
         M::heavy_may_succeed() && M::try_heavy()" =>
         "    fn resolve(&self) -> bool {
         true",
-        queue: Queue::FilledResolved;
+        queue: "filled-resolved";
     RECKONED: "delta-without-egress", "the entries behind the store buffer are not counted",
         "u128::from(egress / 2) + full" => "full";
     RECKONED: "delta-rounds-down",

@@ -1,10 +1,9 @@
 //! Mistakes about emptiness in the five pools, and in what else SALSA's consumers and producers
 //! share.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
-const HERE: Mutant =
-    Mutant::of("pool/src/salsa/mod.rs", Queue::Salsa, Scene::Pass, Caught::FalseEmpty);
+const HERE: Mutant = Mutant::of("pool/src/salsa/mod.rs", "salsa", Scene::Pass, Caught::FalseEmpty);
 const POOL: Mutant = Mutant { file: "pool/src/salsa/chunk_pool.rs", scene: Scene::Again, ..HERE };
 const EXTENT: Mutant =
     Mutant { file: "pool/src/salsa/extent.rs", scene: Scene::Goes, caught: Caught::Lost, ..HERE };
@@ -35,7 +34,7 @@ mutants! {
                         self.announced += 2;
                         self.record().announced.store(self.announced, Ordering::Release);
                     }",
-        file: "pool/src/salsa/cas.rs", queue: Queue::SalsaCas;
+        file: "pool/src/salsa/cas.rs", queue: "salsa-cas";
     HERE: "bag-looks-after",
         "a consumer looks at the next slot after it has taken the one before: a task may have come",
         "                    self.announce_if_last(chunk, at);
@@ -53,7 +52,7 @@ mutants! {
                         .is_ok()
                     {
                         self.announce_if_last(chunk, at);",
-        file: "pool/src/baselines/concbag.rs", queue: Queue::ConcBag;
+        file: "pool/src/baselines/concbag.rs", queue: "conc-bag";
     HERE: "ms-queue-looks-after",
         "a consumer looks whether its task was the last after it has taken it: another may have come",
         "            if next_node.next.load(Ordering::Relaxed).is_null() {
@@ -67,7 +66,7 @@ mutants! {
                 if next_node.next.load(Ordering::Relaxed).is_null() {
                     announce();
                 }",
-        file: "pool/src/baselines/ws_msq.rs", queue: Queue::WsMsq;
+        file: "pool/src/baselines/ws_msq.rs", queue: "ws-msq";
     HERE: "stack-announces-late",
         "two steps swapped: a consumer takes the last task and then announces it",
         "            if next.is_null() {
@@ -78,7 +77,7 @@ mutants! {
                 if next.is_null() {
                     announce();
                 }",
-        file: "pool/src/baselines/ws_lifo.rs", queue: Queue::WsLifo;
+        file: "pool/src/baselines/ws_lifo.rs", queue: "ws-lifo";
     POOL: "salsa-pops-unprotected",
         "a producer's hazard pointer is missing: a chunk comes back on top of the stack while it pops",
         "popper.popping.store(ptr::from_ref(chunk).cast_mut(), Ordering::Relaxed);" => "",
@@ -127,7 +126,7 @@ mutants! {
         "        let _ = announced;";
     HERE: "salsa-cas-take-unannounced", "a consumer takes the last task and does not announce it",
         "                self.record().announced.store(self.announced, Ordering::Release);" => "",
-        file: "pool/src/salsa/cas.rs", queue: Queue::SalsaCas;
+        file: "pool/src/salsa/cas.rs", queue: "salsa-cas";
     EXTENT: "salsa-closes-at-once",
         "who closes a pool does not look again whether anybody has come to it",
         "let left = if is_in_use(last) { open } else { open - 2 };" => "let left = open - 2;";
@@ -145,10 +144,10 @@ mutants! {
     }" =>
         "        (self.core.pools.len() - 1).max(1)
     }",
-        file: "pool/src/baselines/shared_queue.rs", queue: Queue::WsMsq;
+        file: "pool/src/baselines/shared_queue.rs", queue: "ws-msq";
     HERE: "bag-looks-at-one-list",
         "the check that the bag is empty looks at the first producer's list alone",
         "core.lists.iter().all(|list| Core::is_empty(list, hazards))" =>
         "core.lists.iter().take(1).all(|list| Core::is_empty(list, hazards))",
-        file: "pool/src/baselines/concbag.rs", queue: Queue::ConcBag;
+        file: "pool/src/baselines/concbag.rs", queue: "conc-bag";
 }

@@ -1,9 +1,9 @@
 //! Mistakes in what the queues share: the ring and the lock.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const RING: Mutant =
-    Mutant::of("deque/src/ring/buffer.rs", Queue::ChaseLev, Scene::Mixed, Caught::Race);
+    Mutant::of("deque/src/ring/buffer.rs", "chase-lev", Scene::Mixed, Caught::Race);
 const LOCK: Mutant = Mutant { file: "deque/src/lock.rs", ..RING };
 
 mutants! {
@@ -21,7 +21,7 @@ mutants! {
         file: "deque/src/ring/mod.rs", caught: Caught::Twice;
     RING: "ring-keeps-its-record",
         "the owner does not clear the bit of an index that it has finished: a lap later the slot is taken for free",
-        "word.set(word.get() & !run);" => "", queue: Queue::Fifo, scene: Scene::Laps;
+        "word.set(word.get() & !run);" => "", queue: "fifo", scene: Scene::Laps;
     RING: "ring-one-too-many", "off by one: the ring has room for one task more than it has slots",
         "self.reclaimed.get().wrapping_add(self.mask.get() + 1).wrapping_sub(tail)" =>
         "self.reclaimed.get().wrapping_add(self.mask.get() + 2).wrapping_sub(tail)",
@@ -45,12 +45,12 @@ mutants! {
             self.0.store(1, Ordering::Relaxed);
             true
         }",
-        queue: Queue::Mutex, scene: Scene::Brief;
+        queue: "mutex", scene: Scene::Brief;
     LOCK: "lock-not-taken", "who sees the lock free goes in without taking it",
         "self.0.load(Ordering::Relaxed) == 0 && self.take()" =>
         "self.0.load(Ordering::Relaxed) == 0 || self.take()",
-        queue: Queue::The, scene: Scene::Thieves, caught: Caught::Twice;
+        queue: "the", scene: Scene::Thieves, caught: Caught::Twice;
     LOCK: "lock-stays-taken", "a missing store: who goes out leaves the lock taken",
         "self.0.0.store(0, Ordering::Release);" => "",
-        queue: Queue::Mutex, scene: Scene::Brief, caught: Caught::Deadlock;
+        queue: "mutex", scene: Scene::Brief, caught: Caught::Deadlock;
 }

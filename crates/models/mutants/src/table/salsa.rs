@@ -1,12 +1,12 @@
 //! Mistakes in SALSA.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const STEAL: &str = "pool/src/salsa/steal.rs";
 const CORE: &str = "pool/src/salsa/core.rs";
 const LIST: &str = "pool/src/salsa/list.rs";
 
-const HERE: Mutant = Mutant::of("pool/src/salsa/mod.rs", Queue::Salsa, Scene::Once, Caught::Twice);
+const HERE: Mutant = Mutant::of("pool/src/salsa/mod.rs", "salsa", Scene::Once, Caught::Twice);
 
 const UNTAGGED: Mutant = Mutant {
     file: "pool/src/salsa/chunk.rs",
@@ -150,8 +150,8 @@ mutants! {
     HERE: "salsa-visits-the-wrong-processor",
         "who robs a thief in its window visits the thief's processor, and the `taken` word that counts is the owner's",
         "core.consumers.get(old.source())?.fence" => "core.consumers.get(from)?.fence",
-        file: STEAL, queue: Queue::DisplacedSalsa, scene: Scene::RobbedInWindow;
+        file: STEAL, queue: "displaced-salsa", scene: Scene::RobbedInWindow;
     HERE: "salsa-does-not-visit", "a thief does not wait until it knows what the owner took",
         "while fence.delta() > 0 && !fence.resolve() {" => "while false {",
-        file: STEAL, queue: Queue::DisplacedSalsa;
+        file: STEAL, queue: "displaced-salsa";
 }

@@ -1,12 +1,12 @@
 //! Mistakes in the split deque.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const BOUNDS: Mutant =
-    Mutant::of("deque/src/papers/split/bounds.rs", Queue::Split, Scene::Mixed, Caught::Twice);
+    Mutant::of("deque/src/papers/split/bounds.rs", "split", Scene::Mixed, Caught::Twice);
 const EXPOSED: Mutant = Mutant {
     file: "deque/src/papers/split/sharing.rs",
-    queue: Queue::Exposed,
+    queue: "exposed",
     scene: Scene::Once,
     ..BOUNDS
 };
@@ -41,7 +41,7 @@ mutants! {
             M::full();
 " =>
         "",
-        file: "deque/src/papers/split/growing.rs", queue: Queue::FencedExposed;
+        file: "deque/src/papers/split/growing.rs", queue: "fenced-exposed";
     OWNER: "split-half-drops-the-rest",
         "a batch's first task is returned, and the others are dropped",
         "                for task in claimed {

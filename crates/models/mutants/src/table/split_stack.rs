@@ -1,9 +1,9 @@
 //! Mistakes in the runtime's stack of forks.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const HEAD: Mutant =
-    Mutant::of("deque/src/papers/split/stack/head.rs", Queue::Forks, Scene::Forks, Caught::Race);
+    Mutant::of("deque/src/papers/split/stack/head.rs", "split-stack", Scene::Forks, Caught::Race);
 const STACK: Mutant = Mutant { file: "deque/src/papers/split/stack/mod.rs", ..HEAD };
 const SHARING: Mutant = Mutant { file: "deque/src/papers/split/sharing.rs", ..HEAD };
 
@@ -19,7 +19,7 @@ mutants! {
         }
 " =>
         "",
-        queue: Queue::FencedForks, scene: Scene::Exposes;
+        queue: "fenced-stack", scene: Scene::Exposes;
     HEAD: "stack-pops-past-the-floor",
         "the owner does not look whether the task that it pops is shared",
         "self.address() >= header.hot.floor.load(Ordering::Relaxed).addr()" => "true";

@@ -1,8 +1,8 @@
 //! Mistakes in THE.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
-const HERE: Mutant = Mutant::of("deque/src/papers/the.rs", Queue::The, Scene::Drain, Caught::Twice);
+const HERE: Mutant = Mutant::of("deque/src/papers/the.rs", "the", Scene::Drain, Caught::Twice);
 
 mutants! {
     HERE: "the-no-owner-fence", "the owner reads `head` with its `tail` still in the store buffer",
@@ -34,28 +34,28 @@ mutants! {
         "a thief without a fence of its own raises `head` by a plain store",
         "shared.thieves.head.swap(head.wrapping_add(1), Ordering::SeqCst);" =>
         "shared.thieves.head.store(head.wrapping_add(1), Ordering::Release);",
-        queue: Queue::FfThe;
+        queue: "ff-the";
     HERE: "the-no-thief-barrier", "a thief of an asymmetric queue does without its barrier",
-        "shared.owner.policy.try_thief();" => "true;", queue: Queue::AsymmetricThe;
+        "shared.owner.policy.try_thief();" => "true;", queue: "asymmetric-the";
     HERE: "the-head-stays-raised",
         "a missing restore: a thief that withdraws does not put `head` back",
         "shared.thieves.head.store(head, Ordering::Relaxed);" => "",
-        queue: Queue::FfThe, caught: Caught::Refusal;
+        queue: "ff-the", caught: Caught::Refusal;
     HERE: "the-delta-less-one", "off by one: a thief trusts a `tail` that is delta ahead",
         "length as u64 > shared.owner.policy.delta()" =>
         "length as u64 >= shared.owner.policy.delta()",
-        queue: Queue::FfThe;
+        queue: "ff-the";
     HERE: "the-trusts-old-tail",
         "a thief that sees the owner gone does not look at `tail` again, which it has read before",
         "_ if self.length(head) <= 0 => Steal::Empty," => "",
-        queue: Queue::FfThe, scene: Scene::Leaving;
+        queue: "ff-the", scene: Scene::Leaving;
     HERE: "the-never-certain", "a thief aborts whatever it sees",
         "length if certain && length as u64 > shared.owner.policy.delta() => {" =>
         "length if length as u64 > u64::MAX - shared.owner.policy.delta() => {",
-        queue: Queue::FfThe, scene: Scene::Four, caught: Caught::Refusal;
+        queue: "ff-the", scene: Scene::Four, caught: Caught::Refusal;
     HERE: "the-no-abort", "a thief within delta goes on where it must abort",
         "_ if !self.certain() => Steal::Abort," => "_ if false => Steal::Abort,",
-        queue: Queue::FfThe;
+        queue: "ff-the";
     HERE: "the-push-shows-first",
         "two stores swapped: a push shows its task before it has written it",
         "unsafe { buffer.write(tail, task) };" =>

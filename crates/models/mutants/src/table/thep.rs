@@ -1,9 +1,9 @@
 //! Mistakes in THEP.
 
-use super::{Caught, Mutant, Queue, Scene};
+use super::{Caught, Mutant, Scene};
 
 const HERE: Mutant =
-    Mutant::of("deque/src/papers/thep.rs", Queue::Thep, Scene::Drain, Caught::Twice);
+    Mutant::of("deque/src/papers/thep.rs", "unbounded-thep", Scene::Drain, Caught::Twice);
 
 mutants! {
     HERE: "thep-no-echo",
@@ -41,7 +41,7 @@ mutants! {
     HERE: "thep-delta-less-one", "off by one: a thief does not wait where `tail` is delta ahead",
         "if !OWN && length > 0 && u64::from(length as u32) <= delta {" =>
         "if length > 0 && u64::from(length as u32) < delta {",
-        queue: Queue::FfThep;
+        queue: "thep";
     HERE: "thep-closed-unseen", "a thief in doubt goes on waiting when the owner has gone",
         "|| owner.is_closed()" => "", scene: Scene::Leaves, caught: Caught::Deadlock;
 }
