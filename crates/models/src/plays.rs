@@ -162,7 +162,7 @@ impl PlaysPool for Pools<'_> {
     where
         P: Mechanism<u32, Producer: 'static, Consumer: 'static> + 'static,
     {
-        // Chunks of so many tasks.
+        // The arguments are the chunk lengths, in tasks.
         let Pools(play, config) = self;
         match play {
             Play::Emptiness => explore(config, &pass(|| make(4))),

@@ -24,7 +24,7 @@
 //! All else is within 1 % in these rows, which have one region each and no thread from outside. So
 //! they say nothing of the wake policy, the naps, the budget of looks, guests and contended
 //! processors. These need the other rows of `ablation.json`, on a quiet machine;
-//! `docs/notebook/runtime.md` has what was measured of them before.
+//! `docs/notebook/runtime.md` has their earlier measurements.
 
 use std::time::Duration;
 

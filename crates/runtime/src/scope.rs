@@ -157,6 +157,7 @@ where
             return open(Tally::new(local), Some(local), form, f);
         }
         let shared = shared.unwrap_or_else(|| global().shared());
+        shared.process_guard.check();
         open(Tally::outside(shared, local), local, form, f)
     })
 }

@@ -58,8 +58,9 @@ impl Guests {
         let place = loop {
             match shared.sleep.enter() {
                 Ok(place) => break place,
-                Err(NoPlace::Closed) => shared.spares.wait_for_interrupt(),
-                Err(NoPlace::Taken) => return Err(f),
+                // Without places the call has its turn in the pool's inbox, among all others.
+                Err(NoPlace::Closed) if !self.0.is_empty() => shared.spares.wait_for_interrupt(),
+                Err(_) => return Err(f),
             }
         };
         let visit = Visit(&self.0[place], shared, place);

@@ -185,11 +185,14 @@ pub(crate) mod children {
                 let mut context = Context::from_waker(Waker::noop());
                 Pin::new(&mut polled).poll(&mut context).is_ready()
             };
-            let calls: [(&str, String); 9] = [
+            let spawns_a_future = || pool.in_place_scope(|s| drop(s.spawn_future(async {})));
+            let calls: [(&str, String); 11] = [
                 ("install", refusal(|| pool.install(|| 1))),
                 ("run", refusal(|| pool.run(|w| w.index()))),
                 ("spawn", refusal(|| drop(pool.spawn_handle(|| 1)))),
                 ("in_place_scope", refusal(|| pool.in_place_scope(|s| s.spawn(|_| ())))),
+                ("a scope of nothing", refusal(|| pool.in_place_scope(|_| ()))),
+                ("a scope of a future", refusal(spawns_a_future)),
                 ("broadcast", refusal(|| pool.broadcast(|_| 1))),
                 ("interrupt", refusal(|| pool.interrupt(|| 1))),
                 ("handle", refusal(|| handle.join().unwrap())),
