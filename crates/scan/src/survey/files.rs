@@ -17,12 +17,12 @@ fn is_file(seen: &Seen<'_>) -> bool {
 
 fn section(report: Report, top: Top, sources: &Sources<'_>) -> Section {
     let totals = [top.disk, top.apparent].map(Cell::Bytes);
-    let (found, left_out) = top.finish();
-    let row = |it: &Candidate| {
-        let path = Cell::Path(it.path(sources.scan));
-        vec![Cell::Bytes(it.disk), Cell::Bytes(it.apparent), Cell::Time(it.modified), path]
+    let (found, left_out) = top.finish(sources.scan);
+    let row = |(it, path): (Candidate, Vec<u8>)| {
+        let [disk, apparent] = [it.disk, it.apparent].map(Cell::Bytes);
+        vec![disk, apparent, Cell::Time(it.modified), Cell::Path(path)]
     };
-    let rows = found.iter().map(row).collect();
+    let rows = found.into_iter().map(row).collect();
     Section { left_out, totals: Some(totals), ..Section::complete(report, COLUMNS, rows) }
 }
 

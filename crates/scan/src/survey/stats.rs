@@ -3,23 +3,21 @@
 use std::any::Any;
 
 use super::section::Column;
+use super::top::Top;
 use super::{Cell, Collector, Report, Section, Sources, other};
-use crate::visit::{Seen, Within};
+use crate::visit::Seen;
 use crate::{Kind, Node};
 
-#[derive(Default)]
 pub(super) struct Sizes {
     lengths: Vec<u64>,
     entries: u64,
     depths: u64,
-    deepest: Option<(u32, Box<[u8]>, Within)>,
+    deepest: Top,
 }
 
-impl Sizes {
-    fn deeper(&self, depth: u32, name: &[u8]) -> bool {
-        self.deepest
-            .as_ref()
-            .is_none_or(|(most, first, _)| depth > *most || depth == *most && *name < **first)
+impl Default for Sizes {
+    fn default() -> Sizes {
+        Sizes { lengths: Vec::new(), entries: 0, depths: 0, deepest: Top::new(Some(1)) }
     }
 }
 
@@ -27,9 +25,7 @@ impl Collector for Sizes {
     fn entry(&mut self, seen: &Seen<'_>) {
         self.entries += 1;
         self.depths += u64::from(seen.depth);
-        if self.deeper(seen.depth, seen.name) {
-            self.deepest = Some((seen.depth, seen.name.into(), seen.within));
-        }
+        self.deepest.offer(seen.depth.into(), seen);
         if seen.meta.kind == Kind::File && seen.bears {
             self.lengths.push(seen.meta.apparent);
         }
@@ -40,11 +36,7 @@ impl Collector for Sizes {
         self.lengths.extend(others.lengths);
         self.entries += others.entries;
         self.depths += others.depths;
-        if let Some((depth, name, within)) = others.deepest {
-            if self.deeper(depth, &name) {
-                self.deepest = Some((depth, name, within));
-            }
-        }
+        self.deepest.merge(others.deepest);
     }
 
     fn finish(mut self: Box<Self>, sources: &Sources<'_>) -> Section {
@@ -68,9 +60,9 @@ impl Collector for Sizes {
             let mean = self.depths as f64 / self.entries as f64;
             rows.push(row("mean depth", Cell::Number(mean), Cell::None));
         }
-        if let Some((depth, name, within)) = &self.deepest {
-            let path = Cell::Path(tree.path_within(*within, name));
-            rows.push(row("greatest depth", Cell::Count(u64::from(*depth)), path));
+        if let Some((deepest, path)) = self.deepest.finish(sources.scan).0.pop() {
+            let depth = Cell::Count(deepest.key as u64);
+            rows.push(row("greatest depth", depth, Cell::Path(path)));
         }
         let mut widths = Vec::new();
         tree.each_directory(|node| widths.push((width(&node), node)));

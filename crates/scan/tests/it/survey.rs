@@ -276,3 +276,58 @@ fn of_equal_files_those_whose_names_come_first_are_listed() {
     };
     assert!(section.rows.len() == 2 && section.rows.iter().all(named), "{:?}", section.rows);
 }
+
+#[test]
+fn of_files_of_equal_names_those_whose_paths_come_first_are_listed() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    let deep = |number: u32| tree.path().join(format!("{number}/in"));
+    let named = |path: &Path| Cell::Path(path.as_os_str().as_encoded_bytes().into());
+    for number in (10..40).rev() {
+        fs::create_dir_all(deep(number)).expect("a directory");
+        fs::write(deep(number).join("x.yy"), "").expect("a file");
+    }
+    let same_time = UNIX_EPOCH + Duration::from_secs(NOW as u64);
+    for number in 10..40 {
+        let file = fs::File::options().write(true).open(deep(number).join("x.yy"));
+        file.and_then(|it| it.set_modified(same_time)).expect("ours");
+    }
+    let settings = Settings { top: Some(2), ..settings() };
+    for report in [Report::LargestFiles, Report::Recent, Report::Oldest, Report::EmptyFiles] {
+        let listed = one(tree.path(), report, &settings);
+        assert_eq!(paths(&listed, tree.path()), ["10/in/x.yy", "11/in/x.yy"], "{report}");
+        assert_eq!(listed.left_out, 28, "{report}");
+    }
+    let stats = one(tree.path(), Report::Stats, &settings);
+    let deepest = deep(10).join("x.yy");
+    assert_eq!(row(&stats, "greatest depth")[1..], [Cell::Count(3), named(&deepest)]);
+}
+
+#[test]
+fn of_equal_rows_the_first_by_name_comes_first() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    for (name, files) in [("b", ["3.zz", "4.yy"]), ("a", ["1.zz", "2.yy"])] {
+        fs::create_dir(tree.path().join(name)).expect("a directory");
+        for file in files {
+            fs::write(tree.path().join(name).join(file), "x").expect("a file");
+        }
+    }
+    let stats = one(tree.path(), Report::Stats, &settings());
+    let root = tree.path().as_os_str().as_encoded_bytes();
+    assert_eq!(row(&stats, "widest directory")[1..], [Cell::Count(2), Cell::Path(root.into())]);
+    let extensions = one(tree.path(), Report::Extensions, &settings());
+    let names: Vec<_> = extensions.rows.iter().map(|row| &row[3]).collect();
+    assert_eq!(names, [&Cell::Text("yy".into()), &Cell::Text("zz".into())]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_with_several_names_is_its_owners() {
+    let tree = grown();
+    let owner = std::os::unix::fs::chown(tree.path().join("5.rs"), Some(4321), None);
+    // Nobody but the super-user may give a file away.
+    if owner.is_ok() {
+        let owners = one(tree.path(), Report::Owners, &settings());
+        let is_his = |row: &Vec<Cell>| row[0] == Cell::Count(2) && row[3] == Cell::Count(4321);
+        assert!(owners.rows.iter().any(is_his), "{owners:?}");
+    }
+}
