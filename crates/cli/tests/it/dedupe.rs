@@ -228,6 +228,11 @@ fn what_cannot_be_linked_is_left_and_said() {
                 .contains("0 files became hard links, that freed 0 B; left as they were: 2")
         );
         assert_eq!(state(tree.path())[2], before[2]);
+        let again = poach(&["--dedupe", "link", "--json"], &[tree.path()]);
+        let document: Value = serde_json::from_slice(&again.stdout).expect("one document");
+        let files = document["files"].as_array().expect("a list");
+        let frees = |file: &Value| (file["result"] == "left").then(|| file["freed_bytes"].clone());
+        assert_eq!(files.iter().filter_map(frees).collect::<Vec<_>>(), [0, 0], "{document}");
         assert_eq!(fs::read_dir(tree.path()).expect("ours").count(), 3);
     } else {
         let _ = writeln!(std::io::stderr(), "left out: no extended attributes on this file system");
@@ -246,6 +251,16 @@ fn a_file_that_keeps_a_name_elsewhere_frees_nothing() {
         let plan = poach(&["--dedupe", how, "--dry-run"], &[&tree]);
         assert!(text(&plan.stdout).contains("that would free 12.0 KiB"), "{}", text(&plan.stdout));
     }
+    // Blocks are shared whatever names a file has.
+    fs::hard_link(tree.join("c"), tree.join("d")).expect("a link");
+    for (how, names) in [("reflink", 0), ("delete", 1)] {
+        let plan = poach(&["--dedupe", how, "--dry-run", "--json"], &[&tree]);
+        let document: Value = serde_json::from_slice(&plan.stdout).expect("one document");
+        let files = document["files"].as_array().expect("a list");
+        let others = |file: &Value| file["other_names"].as_array().map_or(0, Vec::len);
+        assert_eq!(files.iter().map(others).sum::<usize>(), names, "{document}");
+    }
+    fs::remove_file(tree.join("d")).expect("ours");
     let done = poach(&["--dedupe", "delete"], &[&tree]);
     assert!(text(&done.stdout).contains("that freed 12.0 KiB"), "{}", text(&done.stdout));
     // And what is outside is not touched.

@@ -420,6 +420,13 @@ fn a_part_says_so_and_replaces_nothing_unless_it_is_asked_to() {
             }
         }
     }
+    // A scan that found nothing is whole, and replaces nothing, either.
+    let missing = tree.path().join("none");
+    let words = ["--json".as_ref(), "-o".as_ref(), file.as_os_str(), missing.as_os_str()];
+    fs::write(&file, b"old").expect("a file");
+    let said = run(&words).stderr;
+    assert!(text(&said).contains("file was not replaced: nothing was found"), "{}", text(&said));
+    assert_eq!(fs::read(&file).expect("it is there"), b"old");
     let here = tree.path().as_os_str();
     let compare =
         |words: &[&OsStr]| Command::new(POACH).args(words).output().expect("the program starts");

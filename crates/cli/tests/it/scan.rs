@@ -2,7 +2,7 @@
 #![cfg(target_os = "linux")]
 
 use std::fs::{self, Permissions};
-use std::io::Read as _;
+use std::io::{Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, symlink};
 use std::os::unix::process::CommandExt as _;
@@ -42,6 +42,20 @@ fn grown() -> tempfile::TempDir {
     fs::write(tree.path().join("small/file"), b"1").expect("a file");
     symlink("..", tree.path().join("loop")).expect("a link");
     tree
+}
+
+#[test]
+fn a_pseudo_file_system_is_left_out_if_that_alone_is_asked_for() {
+    let terminals = Path::new("/dev/pts/ptmx");
+    if !terminals.exists() {
+        let _ = writeln!(std::io::stderr(), "left out: no terminals' file system here");
+        return;
+    }
+    for (words, listed) in [(&[][..], true), (&["--exclude-pseudo"], false)] {
+        let words = [&["--no-config", "--format", "csv", "-a"], words].concat();
+        let out = poach(&words, Path::new("/dev")).stdout;
+        assert_eq!(text(&out).contains("/dev/pts/ptmx"), listed, "{words:?}: {}", text(&out));
+    }
 }
 
 #[test]

@@ -696,3 +696,26 @@ fn how_a_scan_was_made_is_read_back_and_wrong_totals_are_refused() {
         assert!(refused.contains("totals"), "{refused}");
     }
 }
+
+#[test]
+fn what_was_given_twice_and_what_is_a_part_is_said_in_documents() {
+    let tree = tempfile::tempdir().expect("a directory for the test");
+    std::fs::create_dir(tree.path().join("a")).expect("a directory");
+    std::fs::write(tree.path().join("b"), b"12345").expect("a file");
+    let paths = ["a", "a", "b"].map(|name| tree.path().join(name));
+    let options = Options { keep_files: true, ..Options::default() };
+    let scan = scan(&paths, &options, &Control::new()).expect("a scan");
+    let lines = String::from_utf8(written(Format::Ndjson, &scan, &Extent::default()));
+    assert_eq!(lines.expect("UTF-8").matches("\"repeated\"").count(), 1);
+    // Of a part of a scan nothing is missing in a file.
+    let part = Scan { interrupted: true, ..scan };
+    let out = written(Format::Ncdu, &part, &Extent::default());
+    let errors = read(&out[..]).expect("an export").errors;
+    assert!(errors.len() == 1 && errors[0].path.ends_with(b"a"), "{errors:?}");
+    let shown = Extent { directories_only: true, at_least: 1, ..Extent::default() };
+    let json: Value = serde_json::from_slice(&written(Format::Json, &part, &shown)).expect("JSON");
+    assert_eq!((&json["options"]["all"], &json["complete"]), (&false.into(), &false.into()));
+    let whole = Scan { interrupted: false, ..part };
+    let json: Value = serde_json::from_slice(&written(Format::Json, &whole, &shown)).expect("JSON");
+    assert_eq!(json["complete"], false);
+}

@@ -355,6 +355,8 @@ fn a_tab_is_a_report_whose_rows_one_can_go_to_and_choose() {
     let lines = shown(&mut browser, 80, 12);
     let deep = ["", "large", "inner", "x"].join(MAIN_SEPARATOR_STR);
     assert!(lines[1].contains("apparent") && lines[2].ends_with(&deep), "{lines:#?}");
+    // A shell for a file starts in the file's directory.
+    assert_eq!(browser.directory(), names_below(&tree, &["large", "inner"]));
     press(&mut browser, " ");
     assert_eq!(browser.chosen.len(), 1);
     // A click at the line of the third file, and another.
@@ -406,6 +408,9 @@ fn a_tab_of_equal_files_says_which_it_could_not_compare() {
     assert_eq!(lines[2], "  stopped: not every file was compared");
     assert!(lines[3].starts_with("  2 files are not compared, such as /a/"), "{lines:#?}");
     assert!(lines[3].ends_with("u{202e}: it is closed"), "{lines:#?}");
+    // Neither of them is in the scan, so nothing is said of them once what is left is listed.
+    assert!(browser.report.as_mut().expect("a report").retain(&browser.scan));
+    assert!(!shown(&mut browser, 100, 8).join("\n").contains("not compared, such as"));
 }
 
 #[test]
