@@ -109,8 +109,10 @@ mod tests {
         thread::scope(|threads| {
             threads.spawn(|| {
                 let here = thread::current().id();
+                send.send(true).unwrap();
                 send.send(pool.run(|_| thread::current().id() == here)).unwrap();
             });
+            assert_eq!(answer.recv(), Ok(true), "it calls");
             let early = answer.recv_timeout(Duration::from_millis(20));
             shared.sleep.open_places();
             shared.spares.end_interrupt();

@@ -540,7 +540,8 @@ mod tests {
         let shared = pool.shared();
         assert!(soon(|| !shared.does_anybody_run()));
         assert!(pool.install(|| shared.does_anybody_run()));
-        assert!(pool.run(|_| shared.does_anybody_run()), "the guest");
+        // An estimate while the worker lies down.
+        assert!(pool.run(|_| soon(|| shared.does_anybody_run())), "the guest");
         assert!(pool.install(|| shared.is_alone_at_work(0)));
     }
 

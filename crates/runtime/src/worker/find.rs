@@ -480,6 +480,10 @@ mod tests {
                 assert!(!local.private_work());
                 local.watch.counters.membarriers.get() - before
             };
+            // The system may not have answered yet whether there is one.
+            while !Machine::asymmetric_by_now() && !Machine::owners_fence() {
+                thread::yield_now();
+            }
             assert_eq!(barriers(), 0);
             let place = local.shared.sleep.enter().unwrap();
             assert_eq!(barriers(), u64::from(Machine::asymmetric_by_now()));

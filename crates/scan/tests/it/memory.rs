@@ -197,6 +197,7 @@ fn a_limit_is_kept_within_one_directory_which_is_marked() {
     assert_eq!((scan.totals.files, scan.summed), (50_000, 0));
     let kept = portrait_size(&scan);
     assert!(kept * 31 <= (1 << 16) + 64 * 31, "{kept}");
+    assert!(kept * 31 * 40 >= 1 << 16, "{kept}");
     assert!(scan.tree.roots().all(|root| root.is_summed() && root.entries() == 50_000));
 }
 
