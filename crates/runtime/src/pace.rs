@@ -166,3 +166,14 @@ pub(crate) const DEEP_YIELDS: u32 = 1000;
 
 /// How long a patient wait sleeps without being woken before it takes any task.
 pub(crate) const PATIENCE: Duration = Duration::from_millis(1);
+
+// How much memory is kept after a burst.
+
+/// A worker's queue of spawned tasks with more slots than this, of 64 bytes and a word each, is
+/// given back when its worker has slept for [`LONGEST_OWNERS_NAP`] without being called. A burst
+/// that comes sooner finds the memory of the last one.
+pub(crate) const KEPT_SLOTS: usize = 1 << 12;
+
+/// That of a guest is cut to this when it leaves, since no thread sleeps in its place. So a million
+/// tasks that come again and again find the memory of the last million.
+pub(crate) const KEPT_SLOTS_OF_A_GUEST: usize = 1 << 20;

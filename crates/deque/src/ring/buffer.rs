@@ -192,7 +192,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
         let unfinished = tail.wrapping_sub(self.reclaimed.get()) as usize;
         if self.capacity() > needed && unfinished <= needed - needed.div_ceil(4) {
             // Without memory for a smaller ring the larger one does.
-            let _ = self.move_to(rings, tail, needed, needed);
+            let _ = self.move_to(rings, tail, tail, needed, needed);
         }
         Ok(())
     }
@@ -293,7 +293,7 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
             // SAFETY: the ring still keeps it, so it lives.
             let end = unsafe { &*retired }.end.load(Ordering::Relaxed);
             if reclaimed.wrapping_sub(end) as i64 >= 0 {
-                // Those before it were retired at lower tails: they go with it.
+                // The ends of those before it are no higher: they go with it.
                 this.older.store(ptr::null_mut(), Ordering::Relaxed);
                 Self::free_chain(retired);
                 return;
@@ -338,15 +338,30 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
     fn grow(&self, rings: &Rings<T, M, S>, tail: u64, waiting: usize) -> Result<(), NoMemory> {
         let doubled = doubled(self.capacity()).ok_or(NoMemory)?;
         let needed = if 2 * waiting > self.capacity() { doubled } else { self.needed() };
-        self.move_to(rings, tail, doubled, needed)
+        self.move_to(rings, tail, tail, doubled, needed)
     }
 
-    /// Leaves the ring for another, which has a slot for each index that is not finished. `tail` is
-    /// at the limit.
+    /// Leaves a ring of more than `slots` slots for a ring of `slots`, if no index is unfinished.
+    /// Returns whether it did. `tail` is the owner's, anywhere below the limit. For queues that
+    /// fulfil the condition of "Given back".
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn shrink(&self, rings: &Rings<T, M, S>, tail: u64, slots: usize) -> bool {
+        if self.capacity() <= slots {
+            return false;
+        }
+        let limit = self.limit.get();
+        self.find(rings, tail);
+        self.reclaimed.get() == tail && self.move_to(rings, tail, limit, slots, slots).is_ok()
+    }
+
+    /// Leaves the ring for another, which has a slot for each index that is not finished. No tail
+    /// above `stored` was stored while the owner had this ring.
     fn move_to(
         &self,
         rings: &Rings<T, M, S>,
         tail: u64,
+        stored: u64,
         capacity: usize,
         needed: usize,
     ) -> Result<(), NoMemory> {
@@ -368,8 +383,11 @@ impl<T, M: Memory, S: Storage<T>> Buffer<T, M, S> {
                 word.set(word.get() | bit);
             }
         }
-        // Relaxed, both: only the owner, this thread, reads them.
-        old.end.store(tail, Ordering::Relaxed);
+        // Relaxed, all: only the owner, this thread, uses them.
+        let before = old.end.load(Ordering::Relaxed);
+        let end = if before.wrapping_sub(stored) as i64 > 0 { before } else { stored };
+        old.end.store(end, Ordering::Relaxed);
+        new.end.store(end, Ordering::Relaxed);
         new.older.store(old_ring, Ordering::Relaxed);
         // Release: pairs with the acquire in `Rings::take`, which sees the copies.
         rings.current.store(new_ring, Ordering::Release);

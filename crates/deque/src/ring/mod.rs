@@ -62,7 +62,7 @@
 //! parts are the index's: written before it can be claimed, read before it is finished, and copied
 //! together; all that is said of a slot holds for the two.
 //!
-//! *Reclamation.* No thief can hold a ring that was retired at tail `end` once `reclaimed` has
+//! *Reclamation.* No thief can hold a ring that was retired at limit `end` once `reclaimed` has
 //! reached `end`. A thief loads the ring after it has claimed some index `i`, having read a tail
 //! above `i`. If `i < end`, the index is finished by now, and so is the thief's use of the ring. If
 //! `i >= end`, the tail it read was above `end`. That tail was stored after the next ring was
@@ -105,16 +105,31 @@
 //! tasks have *needed*: a ring that was full, with more than half of it unclaimed tasks, needed
 //! twice as much. The owner of a larger ring looks once in `needed` pushes whether a ring of that
 //! capacity has slots for the unfinished indices, and a quarter of them free. If so it moves there.
-//! That is the same move: the limit only rises, so the ring is again left at a tail above which
-//! none has been stored, and the indices from `reclaimed` to the tail are copied. They include
-//! every index that a thief has claimed and not finished. So a claim still fits in any ring that
-//! its thief may have loaded, and a mark in that ring is found as long as it is looked for.
+//! That is the same move: while nothing is *given back*, the limit only rises, so the ring is again
+//! left at a tail above which none has been stored. The indices from `reclaimed` to the tail are
+//! copied. They include every index that a thief has claimed and not finished. So a claim still
+//! fits in any ring that its thief may have loaded, and a mark in that ring is found as long as it
+//! is looked for.
+//!
+//! *Given back.* The owner of a queue that needs its memory no more may leave a large ring for a
+//! small one at any tail, if no index is unfinished ([`Buffer::shrink`]). Then the limit of the new
+//! ring may be below tails that were stored before. So each ring has an `end` of its own: the
+//! highest limit so far at which a ring was left. *Reclamation* asks for no more than that no tail
+//! above `end` had been stored before the next ring was published.
+//!
+//! An index that was used before may be used again after the move, and its task is in the new ring
+//! alone. So the queue must fulfil a condition: who claims an index acquires what the owner
+//! released after its *last* push there. [`Split`](crate::Split) does. Its thieves claim by a
+//! compare-and-swap of a word, after the owner's share of that very push in the order of the word's
+//! changes. (`growing.rs`, "Second".) Where nothing is unfinished nothing is shared, so no claim
+//! comes before the owner's next share, and the large ring goes *at once*.
 //!
 //! *Memory.* Each of the rings that were left for larger ones is at most half as large as the next.
 //! A ring is left for a smaller one only if the number of unfinished indices is below the smaller
 //! one's slots. So the larger rings are freed within the next lap, or are kept by thieves that
 //! sleep at an index of that one lap. Before the owner can leave a second large ring all indices
-//! below are finished, and the first is freed.
+//! below are finished, and the first is freed. After a ring was *given back*, `end` is the limit
+//! that it had. Until thieves have come that far, later rings go *at once*, or with the queue.
 
 mod buffer;
 mod capacity;
@@ -154,7 +169,8 @@ struct Ring<T, M: Memory, S: Storage<T>> {
     mine: Box<[StdCell<u64>]>,
     /// The ring before this one, if the owner still keeps it. Only the owner looks.
     older: M::Pointer<Ring<T, M, S>>,
-    /// The tail at which this ring was retired. Only the owner looks.
+    /// No tail above this was stored before the next ring was published; until this ring is
+    /// retired, before this one was. Only the owner looks.
     end: M::Word,
     /// The capacity that tasks have needed: see "Shrinking".
     needed: usize,
@@ -182,7 +198,7 @@ impl<T, M: Memory, S: Storage<T>> Ring<T, M, S> {
             unmarked: reclaimed.wrapping_sub(capacity as u64),
             mine: array(capacity.div_ceil(64), || StdCell::new(0))?,
             older: M::Pointer::new(ptr::null_mut()),
-            end: M::Word::new(0),
+            end: M::Word::new(reclaimed),
             needed,
         });
         Ok(Box::into_raw(ring.into_boxed_slice()).cast())

@@ -21,8 +21,10 @@ enum Step {
     Pop,
     /// Shares everything.
     Share,
+    /// Gives its memory back, if the queue is empty.
+    Shrink,
 }
-use Step::{Pop, Push, Share};
+use Step::{Pop, Push, Share, Shrink};
 
 /// Pops, pushes over a slot that was popped, and comes down to the split.
 const MEETS: &[Step] = &[Push, Push, Pop, Push, Pop];
@@ -30,6 +32,8 @@ const MEETS: &[Step] = &[Push, Push, Pop, Push, Pop];
 const SHARES: &[Step] = &[Push, Push, Share, Pop];
 /// Its ring, of one slot at first, grows, and goes round.
 const GROWS: &[Step] = &[Push, Push, Pop, Push];
+/// Its ring grows, is empty, and is a small one again.
+const SHRINKS: &[Step] = &[Push, Push, Pop, Pop, Shrink, Push];
 
 /// Slots of a ring that grows in each script, and of a ring that grows in none.
 const SMALL: usize = 1;
@@ -40,7 +44,8 @@ const ROOMY: usize = 4;
 fn model<M: Memory>(threads: &mut Threads, slots: usize, script: &'static [Step], asks: bool) {
     let losing = Losing::begins();
     let queue = Split::<u64, M>::with_capacity(slots).expect("a power of two");
-    let thief = queue.thief();
+    // The last handle: what the threads have done comes before its drop.
+    let (thief, last) = (queue.thief(), queue.thief());
     let runs: Rc<[Count<u32>; 3]> = Rc::default();
     let stolen = Rc::new(Count::new(0_u64));
     let run = |runs: &[Count<u32>; 3], task: u64| {
@@ -59,6 +64,7 @@ fn model<M: Memory>(threads: &mut Threads, slots: usize, script: &'static [Step]
                 }
                 Pop => queue.pop().into_iter().for_each(|task| run(&mine, task)),
                 Share => _ = queue.share(),
+                Shrink => _ = queue.shrink_to(SMALL),
             }
         }
         while let Some(task) = queue.pop() {
@@ -86,7 +92,7 @@ fn model<M: Memory>(threads: &mut Threads, slots: usize, script: &'static [Step]
     threads.finally(move || {
         let pushed = script.iter().filter(|step| matches!(step, Push)).count();
         assert!(runs[..pushed].iter().all(|runs| runs.get() == 1), "a task was lost");
-        drop(losing);
+        drop((losing, last));
         poach_check::observe(0, stolen.get());
     });
 }
@@ -146,6 +152,72 @@ fn every_task_comes_out_once_of_an_owner_that_was_asked() {
 #[test]
 fn every_task_comes_out_once_of_an_owner_that_shares_everything_meanwhile() {
     every_task_comes_out_once::<Simulated>(1, SHARES, false);
+}
+
+/// At one look a thief may have read the head of before, and at the next take the ring of after.
+#[test]
+fn every_task_comes_out_once_of_an_owner_that_gives_its_memory_back() {
+    every_task_comes_out_once::<Simulated>(1, SHRINKS, false);
+    for asks in [false, true] {
+        let config = Config::c11().within(2, 20_000);
+        let report = check::<Simulated>(&config, SMALL, SHRINKS, asks);
+        assert!(report.coverage().is_some(), "{:?}\n{:?}", report.verdict, report.counterexample);
+    }
+}
+
+/// The owner of `tasks` shared tasks takes half of them, gives its memory back if no other is
+/// left, and shares one more. A thief meanwhile takes one after the other, or half at a time.
+fn gives_back<M: Memory>(threads: &mut Threads, tasks: u64, halves: bool) {
+    let queue = Split::<u64, M>::with_capacity(tasks as usize).expect("a power of two");
+    let (thief, last) = (queue.thief(), queue.thief());
+    (0..tasks).for_each(|task| queue.push(task));
+    assert!(queue.share());
+    let taken: Rc<Count<u64>> = Rc::default();
+    let take = |taken: &Count<u64>, task: u64| {
+        assert_eq!(taken.get() & 1 << task, 0, "task {task} came out twice");
+        taken.set(taken.get() | 1 << task);
+    };
+    let shrunk = Rc::new(Count::new(false));
+    let (mine, theirs, shrinks) = (Rc::clone(&taken), Rc::clone(&taken), Rc::clone(&shrunk));
+    threads.spawn("owner", move || {
+        (0..tasks / 2).for_each(|_| queue.pop().into_iter().for_each(|task| take(&mine, task)));
+        shrinks.set(queue.shrink_to(SMALL));
+        queue.push(tasks);
+        queue.share();
+        while let Some(task) = queue.pop() {
+            take(&mine, task);
+        }
+    });
+    threads.spawn("thief", move || {
+        let own = Split::<u64, M>::with_capacity(tasks as usize).expect("a power of two");
+        for _ in 0..2 {
+            let first = if halves { thief.steal_half(&own) } else { thief.steal() };
+            let tasks = first.success().into_iter().chain(std::iter::from_fn(|| own.pop()));
+            tasks.for_each(|task| take(&theirs, task));
+        }
+    });
+    threads.finally(move || {
+        assert_eq!(taken.get(), (2 << tasks) - 1, "a task was lost");
+        drop(last);
+        poach_check::observe(0, u64::from(shrunk.get()));
+    });
+}
+
+/// Both in executions where a claim keeps the memory, and where it is given back before or after.
+#[test]
+fn memory_is_given_back_beside_claims() {
+    for (config, tasks, halves) in [
+        (Config::bounded(1, true), 2, false),
+        (Config::c11().within(2, 100_000), 2, false),
+        (Config::c11().within(2, 100_000), 4, true),
+    ] {
+        let scene = move |threads: &mut Threads| gives_back::<Simulated>(threads, tasks, halves);
+        let report = explore(&config, &scene);
+        println!("{tasks} tasks: {} executions, {:?}", report.executions, report.elapsed);
+        assert!(report.coverage().is_some(), "{:?}\n{:?}", report.verdict, report.counterexample);
+        let shrunk: Vec<_> = report.outcomes.iter().map(|outcome| outcome[0]).collect();
+        assert!(shrunk.contains(&0) && shrunk.contains(&1), "{shrunk:?}");
+    }
 }
 
 #[test]

@@ -179,6 +179,23 @@ fn capacities_that_cannot_be_had_are_refused() {
     }
 }
 
+/// A queue gives its memory back only where no task is left, at any index.
+#[test]
+fn a_queue_that_gives_its_memory_back_loses_no_task() {
+    for index in [0, u64::from(u32::MAX) - 99, u64::MAX - 99] {
+        let owner = Split::<Box<u64>>::starting_at(4, index).unwrap();
+        let thief = owner.thief();
+        for burst in 0..20 {
+            (0..50).for_each(|task| owner.push(Box::new(task)));
+            assert!(!owner.shrink_to(4));
+            assert_eq!((owner.share(), thief.steal().success()), (true, Some(Box::new(0))));
+            (1..50).rev().for_each(|task| assert_eq!(owner.pop(), Some(Box::new(task))));
+            assert!(owner.shrink_to(4) && owner.capacity() == 4, "burst {burst}");
+        }
+        owner.push(Box::new(50));
+    }
+}
+
 /// Indices may begin anywhere, also where they soon wrap around: a queue that was made so is a
 /// queue like any other.
 #[test]

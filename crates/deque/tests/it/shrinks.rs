@@ -92,3 +92,70 @@ fn a_ring_that_grew_for_a_sleeping_thief_shrinks_when_it_has_its_task() {
     sleeps("Fifo", || Fifo::<_, Interrupted>::starting_at(8, 0).unwrap(), Fifo::capacity);
     sleeps("Split", || Split::<_, Interrupted>::starting_at(8, 0).unwrap(), Split::capacity);
 }
+
+/// A queue that grew for a burst keeps its ring until its owner gives that back, which it can do
+/// while no task and no thief is there, at any index below the limit.
+#[test]
+fn a_queue_gives_its_memory_back_when_it_is_empty() {
+    let owner = Split::<usize>::with_capacity(8).unwrap();
+    let thief = owner.thief();
+    let mut most = 0;
+    for burst in 1..=3 {
+        (0..burst * 1000).for_each(|task| owner.push(task));
+        most = owner.capacity();
+        assert!(most >= burst * 1000 && !owner.shrink_to(8), "it has tasks");
+        let mut came_out = 0;
+        for from in 0.. {
+            let task = if from % 7 == 0 { thief.steal().success() } else { owner.pop() };
+            came_out += usize::from(task.is_some());
+            if came_out == burst * 1000 {
+                break;
+            }
+        }
+        assert_eq!(owner.capacity(), most, "pops do not ask");
+        assert!(owner.shrink_to(8) && owner.capacity() == 8);
+        assert!(!owner.shrink_to(8), "it has done so");
+    }
+    assert!(most > 2048);
+    // The tails from now on are below the limits of the rings before.
+    for round in 0..100 {
+        (0..20).for_each(|task| owner.push(round * 20 + task));
+        assert_eq!((owner.share(), thief.steal().success()), (true, Some(round * 20)));
+        (1..20).rev().for_each(|task| assert_eq!(owner.pop(), Some(round * 20 + task)));
+        assert!(owner.pop().is_none() && owner.capacity() <= 64);
+        owner.shrink_to(8);
+    }
+}
+
+/// A thief that has claimed a task and not finished it has the ring in which that stands.
+#[test]
+fn a_thief_at_the_ring_keeps_it() {
+    let (mut kept, mut given) = (0, 0);
+    for load in 0..40 {
+        let owner = Rc::new(Split::<usize, Interrupted>::starting_at(8, 0).unwrap());
+        (0..20).for_each(|task| owner.push(task));
+        owner.share();
+        let (thief, other) = (owner.thief(), owner.thief());
+        let (empties, shrunk) = (Rc::clone(&owner), Rc::new(Cell::new(None)));
+        let says = Rc::clone(&shrunk);
+        before(Kind::Load, load, move || {
+            while !empties.is_empty() {
+                _ = other.steal();
+            }
+            says.set(Some(empties.shrink_to(8)));
+        });
+        let stolen = thief.steal().success();
+        before(Kind::Load, u32::MAX, || {});
+        match (shrunk.get(), stolen) {
+            (Some(true), _) => given += 1,
+            (Some(false), stolen) => {
+                assert_eq!(stolen, Some(0), "it had none");
+                kept += 1;
+            }
+            (None, _) => {}
+        }
+        (20..40).for_each(|task| owner.push(task));
+        (20..40).rev().for_each(|task| assert_eq!(owner.pop(), Some(task)));
+    }
+    assert!(kept > 0 && given > 0, "{kept}, {given}");
+}

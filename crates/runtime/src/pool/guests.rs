@@ -7,6 +7,7 @@
 use std::sync::Arc;
 use std::thread;
 
+use crate::pace::KEPT_SLOTS_OF_A_GUEST;
 use crate::shared::{PoolShared, Spawns};
 use crate::sleep::guests::NoPlace;
 use crate::worker::current::WorkerThread;
@@ -45,6 +46,9 @@ impl Guests {
                 let Visit(local, shared, place) = *self;
                 let index = local.index;
                 local.hand_over();
+                if local.spawns_capacity() > KEPT_SLOTS_OF_A_GUEST {
+                    local.shrink_spawns(KEPT_SLOTS_OF_A_GUEST);
+                }
                 // An interrupt that has begun has called this guest, or is about to, and waits for
                 // it. After G2 the WorkerThread may be another's.
                 while !shared.sleep.leave(place, || shared.relieve(Some(index))) {
@@ -76,6 +80,32 @@ mod tests {
 
     use super::*;
     use crate::ThreadPool;
+
+    /// The next guest in its place finds a smaller queue than it has left.
+    #[test]
+    #[cfg_attr(miri, ignore = "a million tasks")]
+    fn a_guest_that_leaves_gives_back_what_a_burst_has_left() {
+        let pool = ThreadPool::builder().num_threads(1).callers(1).build().unwrap();
+        // The only worker steals nothing meanwhile.
+        let (start, started) = mpsc::channel();
+        let (end, ended) = mpsc::channel::<()>();
+        pool.spawn(move || {
+            start.send(()).unwrap();
+            let _ = ended.recv();
+        });
+        started.recv().unwrap();
+        let slots = || WorkerThread::with(|local| local.unwrap().spawns_capacity());
+        let burst = pool.run(|_| {
+            crate::scope(|s| (0..=KEPT_SLOTS_OF_A_GUEST).for_each(|_| s.spawn(|_| ())));
+            slots()
+        });
+        let kept = pool.run(|_| slots());
+        drop(end);
+        assert!(
+            burst > KEPT_SLOTS_OF_A_GUEST && kept <= KEPT_SLOTS_OF_A_GUEST,
+            "{kept} of {burst}"
+        );
+    }
 
     /// A guest is called by an interrupt and does not notice before it leaves.
     #[test]

@@ -5,6 +5,7 @@ use poach_deque::split::{Claim, Context, Exposure, Stack, Stolen};
 use poach_memory::{Machine, Memory};
 
 use super::{Work, WorkerThread};
+use crate::pace::KEPT_SLOTS;
 use crate::shared::Priority;
 use crate::sleep::clock::SystemClock;
 use crate::sleep::parking::ThreadParking;
@@ -265,6 +266,14 @@ impl Sees for WorkerThread {
     fn does_anybody_run(&self) -> bool {
         self.shared.does_anybody_run()
     }
+
+    fn keeps_memory(&self) -> bool {
+        self.spawns_capacity() > KEPT_SLOTS
+    }
+
+    fn gives_memory_back(&self) {
+        self.shrink_spawns(KEPT_SLOTS);
+    }
 }
 
 #[cfg(test)]
@@ -274,8 +283,9 @@ mod tests {
     use std::thread;
 
     use super::*;
-    use crate::ThreadPool;
+    use crate::pace::LONGEST_OWNERS_NAP;
     use crate::sleep::{Caller, Sleep};
+    use crate::{ThreadPool, scope};
 
     /// A place where a worker looks for work.
     #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -524,5 +534,22 @@ mod tests {
             });
             assert!(!resident.join().unwrap());
         });
+    }
+
+    /// It keeps a burst's memory as long as it may be called for the next.
+    #[test]
+    fn a_worker_that_sleeps_gives_back_what_a_burst_has_left() {
+        let pool = ThreadPool::builder().num_threads(1).build().unwrap();
+        let keeps = || WorkerThread::with(|local| local.unwrap().keeps_memory());
+        pool.install(|| {
+            scope(|s| (0..=KEPT_SLOTS).for_each(|_| s.spawn(|_| ())));
+            assert!(keeps());
+        });
+        let given = (0..500).any(|_| {
+            // To ask is to wake it.
+            thread::sleep(2 * LONGEST_OWNERS_NAP);
+            !pool.install(keeps)
+        });
+        assert!(given, "it has slept for a minute");
     }
 }

@@ -122,6 +122,12 @@ pub trait Sees: Searcher {
     fn call_for_visible_work(&self) -> bool;
     /// Whether any worker neither sleeps nor searches.
     fn does_anybody_run(&self) -> bool;
+    /// Whether its queue has more slots than it keeps for ever.
+    fn keeps_memory(&self) -> bool {
+        false
+    }
+    /// Gives the memory of the other slots back, if the queue is empty.
+    fn gives_memory_back(&self) {}
 }
 
 /// The rules of a search: what it takes, and how it looks and sleeps.
@@ -356,9 +362,19 @@ impl<W: Takes + Sees> SearchRules<W> for Unrestricted {
         };
         // A worker that stands aside has not looked after a barrier.
         let longest = || if stands_aside.get() { FIRST_NAP } else { LONGEST_NAP };
-        let nap = || nap(worker, self.nap.min(longest()), unanswered, stands_aside.get());
+        let time = Cell::new(Duration::ZERO);
+        let nap = || {
+            let nap = nap(worker, self.nap.min(longest()), unanswered, stands_aside.get())
+                // Not at once: the next burst may come soon.
+                .or_else(|| worker.keeps_memory().then_some(LONGEST_OWNERS_NAP))?;
+            time.set(nap);
+            Some(nap)
+        };
         let slept = sleep.sleep(worker.index(), look_again, nap);
         drop(sleeping);
+        if slept == Slept::ToTheEnd && time.get() >= LONGEST_OWNERS_NAP {
+            worker.gives_memory_back();
+        }
         let (looks, nap) = match slept {
             Slept::ToTheEnd => (SPIN_LOOKS - 1, (self.nap * 2).min(LONGEST_NAP)),
             Slept::Called => {

@@ -126,6 +126,17 @@ impl WorkerThread {
         closure.push(&self.spawns);
     }
 
+    /// The number of slots of its queue of spawned tasks.
+    pub(crate) fn spawns_capacity(&self) -> usize {
+        self.spawns.capacity()
+    }
+
+    /// Gives back the memory of that queue beyond `slots` slots, if it is empty.
+    #[cold]
+    pub(crate) fn shrink_spawns(&self, slots: usize) {
+        self.spawns.shrink_to(slots);
+    }
+
     /// The index above the youngest task of this worker's own.
     pub(crate) fn top(&self) -> u64 {
         self.spawns.top()

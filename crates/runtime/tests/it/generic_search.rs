@@ -240,6 +240,14 @@ impl Takes for Worker<'_> {
 }
 
 impl Sees for Worker<'_> {
+    fn keeps_memory(&self) -> bool {
+        self.pool.queues[self.index].lock().unwrap().capacity() > 64
+    }
+
+    fn gives_memory_back(&self) {
+        self.pool.queues[self.index].lock().unwrap().shrink_to(64);
+    }
+
     fn has_own_tasks(&self) -> bool {
         !self.pool.queues[self.index].lock().unwrap().is_empty()
     }

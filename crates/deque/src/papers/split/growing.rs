@@ -244,6 +244,38 @@ impl<T: Send, M: Memory, C: Context + Send, S: Storage<T>> Split<T, M, C, S> {
         self.owned().1.capacity()
     }
 
+    /// Gives back the memory of a queue that has more than `slots` slots, if it is empty and no
+    /// thief is taking a task: it has `slots` then. Returns whether it did.
+    ///
+    /// A queue never does this by itself while its owner pops, so that a burst that comes again
+    /// finds its memory, and pops do not ask. Lock-free; allocates the smaller ring.
+    ///
+    /// ```
+    /// use poach_deque::Split;
+    ///
+    /// let owner: Split<u32> = Split::new();
+    /// (0..1000).for_each(|task| owner.push(task));
+    /// assert!(!owner.shrink_to(64));
+    /// while owner.pop().is_some() {}
+    /// assert!(owner.shrink_to(64));
+    /// assert_eq!(owner.capacity(), 64);
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If `slots` is no power of two.
+    pub fn shrink_to(&self, slots: usize) -> bool {
+        assert!(slots.is_power_of_two(), "{slots} slots: a power of two is needed");
+        let (shared, buffer) = self.owned();
+        let ThievesLine { sharing, rings } = &*shared.thieves;
+        let shrunk = buffer.shrink(rings, shared.head(), slots);
+        if shrunk {
+            // As in `reserve`.
+            buffer.release_left(rings, || sharing.bounds.claimed());
+        }
+        shrunk
+    }
+
     /// Shares all private tasks: thieves can take them from now on. For an owner that will not come
     /// to its queue for a while, or wants its oldest task and so steals from itself. Returns
     /// whether there were any.
