@@ -187,20 +187,19 @@ macro_rules! fenced {
         }
 
         impl<T: Send> $owner<T> {
-            /// An empty queue with a full fence on both sides, and room for 64 tasks before it
-            /// grows.
+            /// An empty queue with a full fence on both sides, and 64 slots at first.
             pub fn new() -> Self {
                 Self::with_policy(::poach_memory::Full)
             }
         }
 
         impl<T: Send, P: StoreLoad<Machine>> $owner<T, P> {
-            /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+            /// An empty queue with a fence policy, and 64 slots at first.
             pub fn with_policy(policy: P) -> Self {
                 crate::traits::made::<T, _, _>(Self::with_capacity(policy, crate::ring::DEFAULT_CAPACITY))
             }
 
-            /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
+            /// An empty queue with a fence policy, and `capacity` slots at first.
             ///
             /// # Errors
             ///

@@ -225,7 +225,7 @@ handles! {
 }
 
 impl<T> Biased<T> {
-    /// An empty queue with a full fence on both sides, and room for 64 tasks before it grows.
+    /// An empty queue with a full fence on both sides, and 64 slots at first.
     pub fn new() -> Self {
         Self::with_policy(Full)
     }
@@ -238,12 +238,12 @@ impl<T> Default for Biased<T> {
 }
 
 impl<T, P: StoreLoad<Machine>> Biased<T, P> {
-    /// An empty queue with a fence policy, and room for 64 tasks before it grows.
+    /// An empty queue with a fence policy, and 64 slots at first.
     pub fn with_policy(policy: P) -> Self {
         made::<T, _, _>(Self::with_capacity(policy, DEFAULT_CAPACITY))
     }
 
-    /// An empty queue with a fence policy, and room for `capacity` tasks before it grows.
+    /// An empty queue with a fence policy, and `capacity` slots at first.
     ///
     /// # Errors
     ///

@@ -232,12 +232,12 @@ handles! {
 }
 
 impl<T> Fifo<T> {
-    /// An empty queue with room for 64 tasks before it grows.
+    /// An empty queue with 64 slots at first.
     pub fn new() -> Self {
         made::<T, _, _>(Self::with_capacity(DEFAULT_CAPACITY))
     }
 
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// An empty queue with `capacity` slots at first.
     ///
     /// # Errors
     ///

@@ -93,7 +93,7 @@ macro_rules! owner_of_blocks {
         }
 
         impl<T: Send, M: Memory> $owner<T, M> {
-            /// An empty queue with room for `capacity` tasks before it grows, in blocks of
+            /// An empty queue with `capacity` slots at first, in blocks of
             /// `capacity`, or of 64 if that is less.
             ///
             /// # Errors

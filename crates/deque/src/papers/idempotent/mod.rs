@@ -19,14 +19,14 @@
 macro_rules! constructors {
     ($owner:ident, $visible:vis $starting_at:ident) => {
         impl<T: Repeatable> $owner<T> {
-            /// An empty queue with room for 64 tasks before it grows.
+            /// An empty queue with 64 slots at first.
             pub fn new() -> Self {
                 Self::default()
             }
         }
 
         impl<T: Repeatable, M: Memory> $owner<T, M> {
-            /// An empty queue with room for `capacity` tasks before it grows.
+            /// An empty queue with `capacity` slots at first.
             ///
             /// # Errors
             ///

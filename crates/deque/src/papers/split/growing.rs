@@ -173,14 +173,14 @@ pub struct Thief<T, M: Memory = Machine, S: Storage<T> = Whole> {
 }
 
 impl<T: Send> Split<T> {
-    /// An empty queue with room for 64 tasks before it grows.
+    /// An empty queue with 64 slots at first.
     pub fn new() -> Self {
         Self::default()
     }
 }
 
 impl<T: Send, M: Memory> Split<T, M> {
-    /// An empty queue with room for `capacity` tasks before it grows.
+    /// An empty queue with `capacity` slots at first.
     ///
     /// # Errors
     ///

@@ -22,7 +22,7 @@ mutants! {
         "let next = head.wrapping_add(u64::from(count) * ONE);" =>
         "let next = head.wrapping_add(u64::from(count) * ONE + ONE);",
         caught: Caught::Lost;
-    OPEN: "fifo-always-outrun", "a thief says that it was outrun, whoever else is there",
+    OPEN: "fifo-always-outrun", "a thief says that it was outrun although no other thief was there",
         "self.thieves.head.compare_exchange(head, next, Ordering::AcqRel, Ordering::Relaxed)" =>
         "Err::<u64, u64>(head)",
         caught: Caught::Refusal;

@@ -14,7 +14,7 @@ const OWNER: Mutant = Mutant { file: "deque/src/papers/split/growing.rs", ..BOUN
 
 mutants! {
     BOUNDS: "split-takes-back-none",
-        "off by one: the owner takes no task back, and pops one that is still shared",
+        "off by one: the owner takes no task back, and pops a task that is still shared",
         "let new = tail.wrapping_add(shared / 2);" =>
         "let new = tail.wrapping_add(shared.div_ceil(2));";
     BOUNDS: "split-claims-two", "off by one: a thief moves `tail` over two tasks and takes one",
